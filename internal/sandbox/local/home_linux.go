@@ -1,0 +1,106 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mcpagents/internal/sandboxinit"
+)
+
+// unlockedAge is how old a home without a lock file must be before it is swept:
+// earlier programs of this family made such homes.
+const unlockedAge = 12 * time.Hour
+
+// home is a private home: a directory 0700 whose lock file is held by its
+// front end until init has it, and by init until the end.
+type home struct {
+	path string
+	lock *os.File
+}
+
+// makeHome makes a private home below root. Root must be a real directory,
+// since logins go below it; it is made when it is missing.
+func makeHome(root, prefix string) (*home, error) {
+	if err := checkRoot(root); err != nil {
+		return nil, err
+	}
+	path, err := os.MkdirTemp(root, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("make a private home: %w", err)
+	}
+	h := &home{path: path}
+	// Locked before it has its name, so that no sweep sees it unlocked.
+	early := filepath.Join(path, sandboxinit.LockName+".new")
+	if h.lock, err = os.OpenFile(early, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		err = errors.Join(unix.Flock(int(h.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB),
+			os.Rename(early, filepath.Join(path, sandboxinit.LockName)))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the private home: %w", err), h.remove())
+	}
+	return h, nil
+}
+
+func checkRoot(root string) error {
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return fmt.Errorf("make the directory of private homes: %w", err)
+	}
+	st, err := os.Lstat(root)
+	if err != nil {
+		return fmt.Errorf("look at the directory of private homes: %w", err)
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("the directory of private homes is not a real directory (a link?): %s", root)
+	}
+	if err := os.Chmod(root, 0o700); err != nil { //nolint:gosec // a directory
+		return fmt.Errorf("close the directory of private homes to others: %w", err)
+	}
+	return nil
+}
+
+func (h *home) remove() error {
+	if h.lock != nil {
+		_ = h.lock.Close()
+	}
+	if err := os.RemoveAll(h.path); err != nil {
+		return fmt.Errorf("remove the private home: %w", err)
+	}
+	return nil
+}
+
+// staleHomes lists the homes below dir that nobody holds: those whose lock is
+// free, and old ones that never had a lock.
+func staleHomes(dir, prefix string) []string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var stale []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) && isStale(path) {
+			stale = append(stale, path)
+		}
+	}
+	return stale
+}
+
+func isStale(path string) bool {
+	lock, err := os.OpenFile(filepath.Join(path, sandboxinit.LockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		st, err := os.Lstat(path)
+		return err == nil && time.Since(st.ModTime()) > unlockedAge
+	}
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	return unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}

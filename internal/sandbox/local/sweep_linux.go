@@ -1,0 +1,128 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"mcpagents/internal/sandboxinit"
+)
+
+// mark is what a command's environment says of its sandbox.
+type mark struct {
+	sandbox string
+	init    sandboxinit.Process
+}
+
+// readMark reads the marker of a process, which only processes of the same user
+// show.
+func readMark(pid int) (mark, bool) {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return mark{}, false
+	}
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		value, ok := bytes.CutPrefix(kv, []byte(sandboxinit.Marker+"="))
+		if !ok {
+			continue
+		}
+		parts := strings.Split(string(value), ":")
+		if len(parts) != 3 {
+			return mark{}, false
+		}
+		initPID, err1 := strconv.Atoi(parts[1])
+		start, err2 := strconv.ParseUint(parts[2], 10, 64)
+		return mark{parts[0], sandboxinit.Process{PID: initPID, Start: start}}, err1 == nil && err2 == nil
+	}
+	return mark{}, false
+}
+
+// marked lists the living processes whose mark matches.
+func marked(match func(mark) bool) []sandboxinit.Process {
+	var found []sandboxinit.Process
+	for _, p := range sandboxinit.Processes() {
+		if p.State == 'Z' || p.State == 'X' || p.PID == os.Getpid() {
+			continue
+		}
+		if m, ok := readMark(p.PID); ok && match(m) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// killMarked ends the processes whose mark matches: stopped until nothing new
+// turns up, then killed, until none is left.
+func killMarked(ctx context.Context, match func(mark) bool) error {
+	for {
+		left := marked(match)
+		if len(left) == 0 {
+			return nil
+		}
+		for seen := 0; len(left) > seen; left = marked(match) {
+			seen = len(left)
+			for _, p := range left {
+				_ = p.Signal(unix.SIGSTOP)
+			}
+		}
+		for _, p := range left {
+			_ = p.Signal(unix.SIGKILL)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d processes of the sandbox are still there: %w", len(left), context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// initGone reports whether the init of a marked process is dead: nothing else
+// will end that process.
+func initGone(m mark) bool {
+	now, err := sandboxinit.ReadProcess(m.init.PID)
+	return err != nil || now.Start != m.init.Start || now.State == 'Z'
+}
+
+// AddRoot names a directory of private homes that Sweep should look at.
+func (r *Runtime) AddRoot(root, prefix string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.roots[root] = prefix
+}
+
+// Sweep ends the processes and removes the homes that sandboxes left whose
+// init was killed.
+func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
+	var lines []string
+	for _, p := range marked(initGone) {
+		lines = append(lines, fmt.Sprintf("process %d: its sandbox-init is gone", p.PID))
+	}
+	if !dryRun {
+		if err := killMarked(ctx, initGone); err != nil {
+			return lines, err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for root, prefix := range r.roots {
+		for _, dir := range []string{root, os.TempDir()} {
+			for _, path := range staleHomes(dir, prefix) {
+				lines = append(lines, "private home "+filepath.Base(path)+": nobody holds it")
+				if dryRun {
+					continue
+				}
+				if err := os.RemoveAll(path); err != nil {
+					return lines, fmt.Errorf("remove a stale private home: %w", err)
+				}
+			}
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,82 @@
+package sandboxinit
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main is sandbox-init: it serves the front end on stdin and stdout and writes
+// its diagnostics to stderr. It returns the exit status: 0 after a regular end,
+// 1 after a broken protocol, 2 for a bad command line.
+//
+//	-home DIR   the private home (default $HOME)
+//	-remove     remove the home at the end; fd 3 holds its lock
+//	-build V    the build that the welcome names
+func Main(args []string) int {
+	if err := harden(); err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox-init:", err)
+		return 1
+	}
+	flags := flag.NewFlagSet("sandbox-init", flag.ContinueOnError)
+	home := flags.String("home", os.Getenv("HOME"), "the private home")
+	remove := flags.Bool("remove", false, "remove the home at the end")
+	build := flags.String("build", "", "the build that the welcome names")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if !filepath.IsAbs(*home) {
+		fmt.Fprintf(os.Stderr, "sandbox-init: home %q is not an absolute path: pass -home or set HOME\n", *home)
+		return 2
+	}
+	if *remove {
+		unix.CloseOnExec(3)
+	}
+	err := serve(os.Stdin, os.Stdout, *home, *build)
+	if *remove {
+		err = joinRemove(err, *home)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sandbox-init:", err)
+		return 1
+	}
+	return 0
+}
+
+func joinRemove(err error, home string) error {
+	if rmErr := os.RemoveAll(home); rmErr != nil && err == nil {
+		return fmt.Errorf("remove the private home: %w", rmErr)
+	}
+	return err
+}
+
+// serve runs one session from the hello to the end of everything.
+func serve(in io.Reader, out io.Writer, home, build string) error {
+	// Every signal is caught: an unhandled one would end a Go PID 1, and an
+	// ignored one would be inherited by the commands.
+	caught := make(chan os.Signal, 64)
+	signal.Notify(caught)
+	defer signal.Stop(caught)
+	if err := becomeReaper(); err != nil {
+		return err
+	}
+	s := newSession(in, out, home, build)
+	ctx, cancel := context.WithCancel(context.Background())
+	reaped := make(chan struct{})
+	go func() { defer close(reaped); s.procs.reap(ctx) }()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	go s.read()
+	err := s.wait(caught, ticker.C)
+	s.wind(err)
+	cancel()
+	<-reaped
+	return err
+}

@@ -1,0 +1,119 @@
+package sandboxinit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Process names one process beyond the reuse of its pid.
+type Process struct {
+	PID    int
+	Parent int
+	Start  uint64 // clock ticks since boot
+	State  byte   // R, S, D, T, Z …
+}
+
+// ReadProcess reads /proc/<pid>/stat.
+func ReadProcess(pid int) (Process, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Process{}, err
+	}
+	// The command name is in parentheses and may hold anything, these too.
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(fields) < 20 {
+		return Process{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	p := Process{PID: pid, State: fields[0][0]}
+	if p.Parent, err = strconv.Atoi(string(fields[1])); err != nil {
+		return Process{}, err
+	}
+	p.Start, err = strconv.ParseUint(string(fields[19]), 10, 64)
+	return p, err
+}
+
+// Processes lists what runs on the machine (in this pid namespace).
+func Processes() []Process {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var all []Process
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, err := ReadProcess(pid); err == nil {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// descendants lists the living processes below root.
+func descendants(root int) []Process {
+	children := map[int][]Process{}
+	for _, p := range Processes() {
+		children[p.Parent] = append(children[p.Parent], p)
+	}
+	var found []Process
+	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+		for _, p := range children[queue[0]] {
+			queue = append(queue, p.PID)
+			if p.State != 'Z' && p.State != 'X' {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// Signal sends sig through a pidfd, which cannot hit another process that got
+// the same pid since.
+func (p Process) Signal(sig unix.Signal) error {
+	fd, err := unix.PidfdOpen(p.PID, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		return unix.Kill(p.PID, sig)
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	now, err := ReadProcess(p.PID)
+	if err != nil || now.Start != p.Start {
+		return unix.ESRCH
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+func (p Process) signal(sig unix.Signal) { _ = p.Signal(sig) }
+
+// killTree stops everything below root until nothing new turns up, then kills
+// it. A stopped process cannot fork, so a bomb of double-forking children ends.
+func killTree(root int) {
+	stopped := map[Process]bool{}
+	for {
+		fresh := 0
+		for _, p := range descendants(root) {
+			p.State = 0
+			p.Parent = 0 // changes when a parent dies
+			if !stopped[p] {
+				stopped[p] = true
+				fresh++
+				p.signal(unix.SIGSTOP)
+			}
+		}
+		if fresh == 0 {
+			break
+		}
+	}
+	for p := range stopped {
+		p.signal(unix.SIGKILL)
+	}
+}
