@@ -66,9 +66,22 @@ type Runtime interface {
 	Start(ctx context.Context, spec Spec) (Instance, error)
 	// Environ is what a command gets before the provider adds to it.
 	Environ(spec Spec) []string
+	// List is what runs now and carries our marks.
+	List(ctx context.Context) ([]Listed, error)
 	// Sweep removes what carries our marks and cannot remove itself, and
 	// returns a line for each. With dryRun it only returns the lines.
 	Sweep(ctx context.Context, dryRun bool) ([]string, error)
+}
+
+// Listed is a sandbox as List reports it.
+type Listed struct {
+	ID       string // the runtime's: a container's id, or a pid
+	Sandbox  string // Spec.ID
+	Provider string // empty where the runtime does not know it
+	Instance string // the front end, for display
+	Image    string
+	State    string // running, created, exited …
+	User     string // uid:gid of its commands
 }
 
 // Instance is a started sandbox as its runtime sees it: the stream to its

@@ -25,7 +25,7 @@ func testImage(t *testing.T) string {
 
 func TestRuntime(t *testing.T) {
 	image := testImage(t)
-	rt, err := New()
+	rt, err := New("")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	sandboxtest.Run(t, rt, func(t *testing.T) sandbox.Spec {

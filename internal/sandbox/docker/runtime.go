@@ -28,14 +28,23 @@ type Runtime struct {
 	rootless *bool // asked once
 }
 
-// New returns the docker runtime. It does not contact the engine.
-func New() (*Runtime, error) {
-	engine, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+// New returns the runtime of the engine at host, such as
+// unix:///var/run/docker.sock; empty means DOCKER_HOST or the default socket. It
+// does not contact the engine.
+func New(host string) (*Runtime, error) {
+	options := []client.Opt{client.FromEnv, client.WithAPIVersionNegotiation()}
+	if host != "" {
+		options = append(options, client.WithHost(host))
+	}
+	engine, err := client.NewClientWithOpts(options...)
 	if err != nil {
-		return nil, fmt.Errorf("use the Docker engine that DOCKER_HOST names: %w", err)
+		return nil, fmt.Errorf("use the Docker engine that --docker_host or DOCKER_HOST names: %w", err)
 	}
 	return &Runtime{engine: engine}, nil
 }
+
+// DefaultImage is the image of a provider that belongs to this build.
+func DefaultImage(provider string) string { return "mcp-agents/" + provider + ":" + version.Version }
 
 // Name is docker.
 func (r *Runtime) Name() string { return "docker" }

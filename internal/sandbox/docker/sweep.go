@@ -8,6 +8,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+
+	"mcpagents/internal/sandbox"
 )
 
 // sweepAge is how long a container must have been created or ended before it
@@ -26,10 +28,9 @@ var sweepable = map[container.ContainerState]bool{
 func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	list, err := r.engine.ContainerList(ctx, container.ListOptions{All: true,
-		Filters: filters.NewArgs(filters.Arg("label", LabelSandbox))})
+	list, err := r.ours(ctx)
 	if err != nil {
-		return nil, engineError(r.engine.DaemonHost(), fmt.Errorf("list sandbox containers: %w", err))
+		return nil, err
 	}
 	var lines []string
 	var failed error
@@ -68,4 +69,38 @@ func (r *Runtime) idleSince(ctx context.Context, c container.Summary) (time.Time
 		return time.Time{}, false
 	}
 	return ended, true
+}
+
+// ours lists the containers that carry our label, in any state.
+func (r *Runtime) ours(ctx context.Context) ([]container.Summary, error) {
+	list, err := r.engine.ContainerList(ctx, container.ListOptions{All: true,
+		Filters: filters.NewArgs(filters.Arg("label", LabelSandbox))})
+	if err != nil {
+		return nil, engineError(r.engine.DaemonHost(), fmt.Errorf("list sandbox containers: %w", err))
+	}
+	return list, nil
+}
+
+// List is every container of ours, in any state.
+func (r *Runtime) List(ctx context.Context) ([]sandbox.Listed, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	list, err := r.ours(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []sandbox.Listed
+	for _, c := range list {
+		l := sandbox.Listed{ID: c.ID, Sandbox: c.Labels[LabelSandbox], Provider: c.Labels[LabelProvider],
+			Instance: c.Labels[LabelInstance], Image: c.Image, State: c.State}
+		info, err := r.engine.ContainerInspect(ctx, c.ID)
+		if gone(err) {
+			continue
+		}
+		if err == nil && info.Config != nil {
+			l.User = info.Config.User
+		}
+		out = append(out, l)
+	}
+	return out, nil
 }

@@ -22,5 +22,11 @@ func (r *Runtime) Start(context.Context, sandbox.Spec) (sandbox.Instance, error)
 	return nil, errors.ErrUnsupported
 }
 
+// AddRoot is never reached: New fails.
+func (r *Runtime) AddRoot(string, string) {}
+
+// List is never reached: New fails.
+func (r *Runtime) List(context.Context) ([]sandbox.Listed, error) { return nil, errors.ErrUnsupported }
+
 // Sweep is never reached: New fails.
 func (r *Runtime) Sweep(context.Context, bool) ([]string, error) { return nil, errors.ErrUnsupported }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandboxinit"
 )
 
@@ -125,4 +126,24 @@ func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 		}
 	}
 	return lines, nil
+}
+
+// List is every sandbox that a process of this user belongs to.
+func (r *Runtime) List(context.Context) ([]sandbox.Listed, error) {
+	seen := map[mark]bool{}
+	var out []sandbox.Listed
+	for _, p := range sandboxinit.Processes() {
+		m, ok := readMark(p.PID)
+		if !ok || p.State == 'Z' || seen[m] {
+			continue
+		}
+		seen[m] = true
+		state := "running"
+		if initGone(m) {
+			state = "abandoned"
+		}
+		out = append(out, sandbox.Listed{ID: strconv.Itoa(m.init.PID), Sandbox: m.sandbox, State: state,
+			User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())})
+	}
+	return out, nil
 }

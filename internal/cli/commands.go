@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"mcpagents/internal/cli/options"
+	"mcpagents/internal/model"
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/sandbox/local"
+)
+
+// subcommand runs a subcommand and returns the exit status.
+func subcommand(args []string) int {
+	ctx, stop := untilSignal()
+	defer stop()
+	status := exitOK
+	root := rootCommand(&status)
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return exitUsage
+	}
+	return status
+}
+
+// documented lists the subcommands that the help names.
+func documented() []options.Command {
+	var list []options.Command
+	for _, c := range rootCommand(new(int)).Commands() {
+		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
+			list = append(list, options.Command{Name: c.Name(), Short: c.Short})
+		}
+	}
+	return list
+}
+
+func rootCommand(status *int) *cobra.Command {
+	root := &cobra.Command{
+		Use: "mcp-agents", Short: "run coding agents in disposable sandboxes behind MCP",
+		SilenceUsage: true, SilenceErrors: true,
+		Long: "Without a subcommand mcp-agents is an MCP server on stdin and stdout: see mcp-agents --help.",
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(gcCommand(status), modelCommand(status), demoCommand(status))
+	return root
+}
+
+func modelCommand(status *int) *cobra.Command {
+	return &cobra.Command{
+		Use: "model", Short: "serve a scripted model on loopback, for demos and tests", Hidden: true, DisableFlagParsing: true,
+		Run: func(cmd *cobra.Command, args []string) {
+			*status = model.Run(cmd.Context(), args, os.Stdout, os.Stderr)
+		},
+	}
+}
+
+func gcCommand(status *int) *cobra.Command {
+	var dryRun bool
+	var runtime, host string
+	cmd := &cobra.Command{
+		Use: "gc", Short: "remove what sandboxes left that could not end themselves", Args: cobra.NoArgs,
+		Long: "Removes containers of ours that were created, exited or dead more than two minutes ago; with --runtime local,\n" +
+			"processes and private homes of sandboxes whose init was killed. Running sandboxes are never touched.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rt, err := runtimeByName(runtime, host)
+			if err != nil {
+				return err
+			}
+			*status = collect(cmd.Context(), rt, dryRun)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would be removed")
+	cmd.Flags().StringVar(&runtime, "runtime", "docker", "docker or local")
+	cmd.Flags().StringVar(&host, "docker-host", "", "address of the engine")
+	return cmd
+}
+
+func collect(ctx context.Context, rt sandbox.Runtime, dryRun bool) int {
+	lines, err := rt.Sweep(ctx, dryRun)
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return exitFail
+	}
+	return exitOK
+}
+
+func runtimeByName(name, host string) (sandbox.Runtime, error) {
+	switch name {
+	case "docker":
+		return docker.New(host)
+	case "local":
+		return local.New()
+	}
+	return nil, fmt.Errorf("unknown runtime %q: use docker or local", name)
+}

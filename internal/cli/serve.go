@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"mcpagents/internal/cli/options"
+	"mcpagents/internal/login"
+	"mcpagents/internal/provider/codex"
+	"mcpagents/internal/provider/codex/home"
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/sandbox/local"
+	"mcpagents/internal/version"
+	"mcpagents/internal/workspace"
+)
+
+// homePrefix begins the names of Codex's private homes on disk.
+const homePrefix = "mcp-agents-codex-"
+
+// versionTimeout bounds `codex --version` on this machine.
+const versionTimeout = 3 * time.Second
+
+// serve runs the MCP server of a provider until the client leaves or a signal
+// comes.
+func serve(opts options.Options) int {
+	log := newLogger(os.Stderr, opts.Server.LogLevel, opts.Server.LogFormat)
+	slog.SetDefault(log)
+	if err := supported(opts); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return exitFail
+	}
+	launcher, rt, err := codexLauncher(opts, log)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return exitFail
+	}
+	ctx, stop := untilSignal()
+	defer stop()
+	var sweeping sync.WaitGroup
+	sweepCtx, endSweep := context.WithCancel(ctx)
+	sweeping.Go(func() { sweep(sweepCtx, rt, log) })
+	defer sweeping.Wait()
+	defer endSweep()
+	return codex.Run(ctx, codex.Config{
+		Launch:           launcher.Launch,
+		Ready:            func() { log.Info("ready (provider: " + string(opts.Provider) + ")") },
+		Version:          version.Version,
+		Models:           opts.Codex.Models,
+		Goal:             opts.Codex.Goal,
+		CheckCwd:         checkCwd(launcher),
+		HandshakeTimeout: opts.Server.HandshakeTimeout,
+		ClientGoneGrace:  opts.Codex.ClientGoneGrace,
+		MaxMessage:       int(opts.Server.MaxMessageBytes),
+		Log:              log,
+	}, os.Stdin, os.Stdout)
+}
+
+// supported refuses what the flags promise and this version does not do, so
+// that nothing is ignored in silence.
+func supported(opts options.Options) error {
+	switch {
+	case opts.Provider != options.ProviderCodex:
+		return fmt.Errorf("provider %s is not part of this version: use --provider codex", opts.Provider)
+	case opts.Sandbox.Warm > 0:
+		return errors.New("--warm is not part of this version: leave it at 0")
+	case opts.Sandbox.CAFile != "":
+		return errors.New("--ca_file is not part of this version: build an image that trusts it and name that with --image")
+	case opts.Server.StdioIdleTimeout > 0 || opts.Server.ParentWatchdog > 0:
+		return errors.New("--stdio_idle_timeout and --parent_watchdog are not part of this version: leave them at 0")
+	}
+	if err := home.ValidateApproval(opts.Codex.ApprovalPolicy); err != nil {
+		return err
+	}
+	return home.ValidateSandbox(opts.Codex.SandboxMode)
+}
+
+// untilSignal returns a context that ends with a codex.Signal. A second signal
+// ends the process at once: the sandboxes end by their lifelines.
+func untilSignal() (context.Context, func()) {
+	// A closed stdout must be an error that is handled, not a death by SIGPIPE.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for first := true; ; first = false {
+			select {
+			case s := <-signals:
+				n, _ := s.(syscall.Signal)
+				if !first {
+					os.Exit(128 + int(n))
+				}
+				cancel(codex.Signal(n))
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(quit)
+		<-done
+		cancel(nil)
+	}
+}
+
+// codexLauncher puts together how Codex is started.
+func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sandbox.Runtime, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the startup directory: %w", err)
+	}
+	source := login.Codex(opts.Sandbox.AuthSource)
+	roots, rootsErr := resolveRoots(opts, dir, source.Directory())
+	var unusable *workspace.RootError
+	if errors.As(rootsErr, &unusable) {
+		return nil, nil, rootsErr
+	}
+	c := opts.Codex
+	l := &codex.Sandboxed{
+		Roots: roots, RootsErr: rootsErr, ReadOnly: opts.Sandbox.Access == options.AccessReadOnly, Dir: dir,
+		Login: source, NeedLogin: opts.Sandbox.ModelBaseURL == "", Env: opts.Sandbox.Env, Log: log,
+		Spec: sandboxSpec(opts, dir),
+	}
+	l.Settings = home.Config{Model: c.Model, ReasoningEffort: c.ReasoningEffort, ApprovalPolicy: c.ApprovalPolicy,
+		SandboxMode: c.SandboxMode, WorkspaceNetwork: c.WorkspaceNetwork, BaseURL: opts.Sandbox.ModelBaseURL}
+	if l.Settings.Fast, err = home.ReadFastOptIn(filepath.Join(source.Directory(), "config.toml")); err != nil {
+		log.Warn("failed to read source Codex Fast-mode config", "error", err)
+	}
+	l.Describe = func(version string, gate home.Gate) string { return describe(opts, l.Settings, version, gate) }
+	if opts.Sandbox.Runtime == options.RuntimeLocal {
+		return localLauncher(l, log)
+	}
+	rt, err := docker.New(opts.Sandbox.DockerHost)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.Runtime, l.Preflight, l.Spec.FilesDir = rt, true, ".codex"
+	l.CLIVersion = func(ctx context.Context) (string, error) {
+		image, err := rt.Inspect(ctx, l.Spec.Image)
+		return image.CLIVersion, err
+	}
+	return l, rt, nil
+}
+
+func localLauncher(l *codex.Sandboxed, log *slog.Logger) (*codex.Sandboxed, sandbox.Runtime, error) {
+	rt, err := local.New()
+	if err != nil {
+		return nil, nil, err
+	}
+	rt.AddRoot(l.Spec.HomeRoot, l.Spec.HomePrefix)
+	l.Runtime, l.CLIVersion = rt, localVersion
+	log.Warn("the local runtime isolates no file system: Codex and its commands see everything that this user sees")
+	return l, rt, nil
+}
+
+// localVersion asks the codex on PATH. One that does not answer in time still
+// runs, as an unknown version.
+func localVersion(ctx context.Context) (string, error) {
+	path, err := exec.LookPath("codex")
+	if err != nil {
+		return "", errors.New("codex is not on PATH: install it (npm install -g @openai/codex@0.153.4), or use --runtime docker")
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", nil
+	}
+	return string(out), nil
+}
+
+func resolveRoots(opts options.Options, dir, loginDir string) (workspace.Roots, error) {
+	userHome, _ := os.UserHomeDir()
+	return workspace.Resolve(opts.Sandbox.Workspaces, dir, userHome,
+		[]string{loginDir, "/var/run/docker.sock", "/run/docker.sock"})
+}
+
+func sandboxSpec(opts options.Options, dir string) sandbox.Spec {
+	s := opts.Sandbox
+	spec := sandbox.Spec{
+		Provider: string(opts.Provider), Instance: fmt.Sprintf("%d", os.Getpid()), Image: s.Image, Network: s.Network,
+		HomeRoot: filepath.Join(dir, "tmp", "codex-homes"), HomePrefix: homePrefix,
+		Limits: sandbox.Limits{Memory: s.MemoryBytes, CPUs: float64(s.NanoCPUs) / 1e9, PIDs: s.PidsLimit},
+		Grace:  s.StopGrace, Lifeline: s.LifelineTimeout, OCIRuntime: s.OCIRuntime,
+	}
+	if spec.Image == "" {
+		spec.Image = docker.DefaultImage(spec.Provider)
+	}
+	if s.User != nil {
+		spec.User = fmt.Sprintf("%d:%d", s.User.UID, s.User.GID)
+	}
+	return spec
+}
+
+// checkCwd judges the cwd argument. When there is no workspace at all the
+// launch says why.
+func checkCwd(l *codex.Sandboxed) func(string) string {
+	return func(path string) string {
+		if l.RootsErr != nil {
+			return ""
+		}
+		_, err := l.Roots.Cwd(path)
+		var fault *workspace.CwdError
+		if errors.As(err, &fault) {
+			return fault.Problem
+		}
+		return ""
+	}
+}
+
+// sweep removes what earlier front ends could not.
+func sweep(ctx context.Context, rt sandbox.Runtime, log *slog.Logger) {
+	lines, err := rt.Sweep(ctx, false)
+	for _, line := range lines {
+		log.Info("swept " + line)
+	}
+	if err != nil && ctx.Err() == nil {
+		log.Debug("sweep", "error", err)
+	}
+}
+
+// describe is the line that says what was started. Its fields and their order
+// are relied on.
+func describe(opts options.Options, settings home.Config, version string, gate home.Gate) string {
+	if version == "" {
+		version = "unknown"
+	}
+	goal := "none"
+	if opts.Codex.Goal != "" {
+		goal = "set"
+	}
+	return fmt.Sprintf("passthrough: codex mcp-server (model=%s, reasoning_effort=%s, sandbox_mode=%s, approval_policy=%s, "+
+		"workspace_network_access=%t, fast_mode_opt_in=%t, codex_version=%s, subagent_gate=%s, goal=%s, idle_timeout_ms=%d, "+
+		"hard_timeout_ms=%d, isolated_home=true)", settings.Model, settings.ReasoningEffort, settings.SandboxMode,
+		settings.ApprovalPolicy, settings.WorkspaceNetwork, settings.Fast, version, gate, goal,
+		opts.Codex.IdleTimeout.Milliseconds(), opts.Codex.Timeout.Milliseconds())
+}

@@ -1,0 +1,92 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// showSandbox prints who runs what while the turn is under way. A local sandbox
+// has no owner of its own: its processes are this user's.
+func (d *demo) showSandbox(ctx context.Context, frontEnd int) error {
+	list, err := d.rt.List(ctx)
+	if err != nil {
+		return err
+	}
+	shown := 0
+	for _, l := range list {
+		if d.runtime == "docker" && l.Instance != strconv.Itoa(frontEnd) {
+			continue
+		}
+		shown++
+		d.say("sandbox %.12s is %s: image %s, commands run as %s, started by pid %d", l.ID, l.State, l.Image, l.User, frontEnd)
+	}
+	if shown == 0 {
+		return fmt.Errorf("no sandbox is running although Codex answered")
+	}
+	return nil
+}
+
+// checkWorkspace prints what Codex changed and checks whose it is.
+func (d *demo) checkWorkspace(ctx context.Context) error {
+	diff, err := d.git(ctx, "diff")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "\n%s\n", strings.TrimSpace(diff))
+	if !strings.Contains(diff, "+Hello from a disposable container.") {
+		return fmt.Errorf("greeting.txt was not changed")
+	}
+	owner, err := ownerOf(filepath.Join(d.workspace(), "greeting.txt"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "\ngreeting.txt belongs to uid %d, as the workspace does\n", owner)
+	if owner != d.owner {
+		return fmt.Errorf("greeting.txt belongs to uid %d, the workspace to %d", owner, d.owner)
+	}
+	return nil
+}
+
+// checkNothingLeft looks for containers, processes and copies of the login.
+func (d *demo) checkNothingLeft(ctx context.Context) error {
+	list, err := d.rt.List(ctx)
+	if err != nil {
+		return err
+	}
+	left := 0
+	for _, l := range list {
+		if l.Instance == strconv.Itoa(os.Getpid()) || l.Provider == "codex" || d.runtime == "local" {
+			left++
+			d.say("left: sandbox %s (%s)", l.ID, l.State)
+		}
+	}
+	copies, err := loginCopies(d.workspace())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "left behind: %d sandboxes, %d copies of the login\n", left, len(copies))
+	if left+len(copies) > 0 {
+		return fmt.Errorf("something was left behind")
+	}
+	return nil
+}
+
+// loginCopies finds files that hold the made-up key.
+func loginCopies(dir string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if strings.Contains(string(b), "made-up") {
+			found = append(found, path)
+		}
+		return err
+	})
+	return found, err
+}

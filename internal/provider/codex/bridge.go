@@ -1,0 +1,298 @@
+package codex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"mcpagents/internal/relay"
+	"mcpagents/internal/stdio"
+)
+
+// Defaults of a Config.
+const (
+	DefaultHandshakeTimeout = 5 * time.Second
+	DefaultClientGoneGrace  = 60 * time.Second
+)
+
+// Config is what a bridge needs. Launch is required.
+type Config struct {
+	Launch Launcher
+	// Ready, if set, is called once the client's messages are accepted.
+	Ready func()
+	// Version is this program's, for an initialize that is answered here.
+	Version string
+	// Models are those that a call may name; empty means DefaultModels.
+	Models []string
+	// Goal is the objective of every thread whose call names none.
+	Goal string
+	// CheckCwd returns the problem of a working directory, empty if it has
+	// none; nil accepts every absolute path.
+	CheckCwd func(path string) (problem string)
+	// HandshakeTimeout is how long initialize, tools/list and ping wait for
+	// Codex, and calls for a Codex that has started; 0 means the default.
+	HandshakeTimeout time.Duration
+	// ClientGoneGrace is how long Codex may take to end after the client's
+	// last message; 0 means the default.
+	ClientGoneGrace time.Duration
+	// MaxMessage bounds a message of the client in bytes; 0 means 16 MiB.
+	MaxMessage int
+	Log        *slog.Logger // nil means slog.Default
+}
+
+func (c *Config) fill() {
+	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
+	c.ClientGoneGrace = cmp.Or(c.ClientGoneGrace, DefaultClientGoneGrace)
+	if len(c.Models) == 0 {
+		c.Models = DefaultModels
+	}
+	if c.Ready == nil {
+		c.Ready = func() {}
+	}
+	if c.CheckCwd == nil {
+		c.CheckCwd = func(string) string { return "" }
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+}
+
+// phase says what becomes of a message for Codex.
+type phase uint8
+
+const (
+	absent    phase = iota // no child: answered here, a call starts a launch
+	launching              // it waits
+	opening                // a child has our initialize but not answered it: it waits
+	running                // it goes to the child
+	closing                // a failed child is being destroyed: it waits
+)
+
+// bridge is the state of one connection. All of it belongs to the event loop.
+type bridge struct {
+	cfg    Config
+	log    *slog.Logger
+	tools  catalog
+	alarms *alarms
+	out    *relay.Output
+
+	client <-chan clientEvent // nil after its end
+	framed bool               // the client's latest message was a frame
+	gone   bool               // the client has sent its last message
+
+	open     map[string]*request // by id key
+	sequence uint64              // of requests
+	// answered are the keys of the requests last answered here: a cancel of
+	// one is not Codex's business.
+	answered []string
+	// swallowed are the keys of requests that were answered here while Codex
+	// has them too.
+	swallowed map[string]*request
+
+	phase        phase
+	session      *session // in opening and running
+	launches     int
+	launched     chan launchResult
+	stopLaunch   context.CancelFunc
+	closed       chan struct{} // a failed child is gone
+	waiting      []pending
+	waitingBytes int
+
+	initialize  []byte // the client's line, once it was answered here or sent to a child
+	initialized []byte // the line of the client's notification
+	listed      []byte // the tools/list result that was given here and not yet compared
+
+	verdict *verdict
+}
+
+// request is a request of the client that has no answer yet.
+type request struct {
+	id        stdio.ID
+	key       string
+	method    string
+	framed    bool
+	sequence  uint64
+	cancelled bool
+	deadline  *alarm // by when it is answered here
+}
+
+// pending is a message that waits for a child.
+type pending struct {
+	message stdio.Message
+	request *request // nil for what needs no answer
+	call    *call    // of one of our tools
+	// initialized says that it is the notification of that name.
+	initialized bool
+}
+
+type launchResult struct {
+	child *Child
+	err   error
+}
+
+// clientEvent is a message, the fault of one, or the end of the input.
+type clientEvent struct {
+	message stdio.Message
+	err     error
+}
+
+// Run is a bridge between the client on in and out and a Codex that cfg.Launch
+// starts. It returns the exit status of the process when the client, Codex or
+// ctx has ended and the child is closed; a Signal as the cause of ctx gives 128
+// plus its number. Run closes in, if it is an io.Closer, to end its reading.
+func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
+	cfg.fill()
+	client := make(chan clientEvent)
+	b := &bridge{
+		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: newAlarms(), out: relay.NewOutput(out),
+		client: client, open: map[string]*request{}, swallowed: map[string]*request{},
+		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
+	}
+	reading, stopReading := context.WithCancel(context.Background())
+	var reader sync.WaitGroup
+	reader.Go(func() { readClient(reading, in, cfg.MaxMessage, client) })
+	b.launch(ctx)
+	cfg.Ready()
+
+	b.loop(ctx)
+	b.shutdown(ctx)
+
+	stopReading()
+	read := make(chan struct{})
+	go func() { reader.Wait(); close(read) }()
+	abandon(read, in)
+	abandon(b.out.Close(), nil)
+	return b.verdict.code
+}
+
+// closeGrace is how long a read or write that nothing interrupts is waited for
+// at the end. A process's own stdin and stdout can be such: what then remains
+// is one system call, and the process is about to end.
+const closeGrace = 50 * time.Millisecond
+
+// abandon waits for done, helped by closing c if that is an io.Closer.
+func abandon(done <-chan struct{}, c any) {
+	select {
+	case <-done:
+		return
+	default:
+	}
+	if c, ok := c.(io.Closer); ok {
+		go c.Close() // may itself wait for the read
+	}
+	select {
+	case <-done:
+	case <-time.After(closeGrace):
+	}
+}
+
+// readClient reads messages until the end of in or of ctx.
+func readClient(ctx context.Context, in io.Reader, maxMessage int, events chan<- clientEvent) {
+	r := stdio.NewReader(in, stdio.ReaderOptions{MaxMessage: maxMessage, KeepBlank: true})
+	for {
+		m, err := r.Next()
+		if !send(ctx, events, clientEvent{m, err}) {
+			return
+		}
+		if _, one := errors.AsType[*stdio.MessageError](err); err != nil && !one {
+			return
+		}
+	}
+}
+
+// loop handles events until there is a verdict.
+func (b *bridge) loop(ctx context.Context) {
+	for b.verdict == nil {
+		var pieces <-chan relay.Piece
+		var stderr <-chan []byte
+		var ended <-chan ending
+		var taken <-chan error
+		if s := b.session; s != nil {
+			if !s.stdoutEnded && !b.out.Full() { // else the client must read first
+				pieces = s.pieces
+			}
+			stderr, ended, taken = s.stderr, s.ended, s.input.Results()
+		}
+		select {
+		case e := <-b.client:
+			b.fromClient(ctx, e)
+		case p, ok := <-pieces:
+			b.fromChild(p, ok)
+		case chunk, ok := <-stderr:
+			b.fromStderr(chunk, ok)
+		case e := <-ended:
+			b.childEnded(e)
+		case err := <-taken:
+			b.session.input.Wrote(err)
+		case r := <-b.launched:
+			b.launchEnded(r)
+		case <-b.closed:
+			b.childClosed(ctx)
+		case err := <-b.out.Results():
+			if b.out.Wrote(err); err != nil {
+				b.outputFailed(err)
+			}
+		case <-b.alarms.next():
+			b.alarms.ring()
+		case <-ctx.Done():
+			b.stopped(context.Cause(ctx))
+		}
+	}
+}
+
+// inOrder returns the open requests as the client sent them.
+func (b *bridge) inOrder() []*request {
+	return slices.SortedFunc(maps.Values(b.open), func(x, y *request) int { return cmp.Compare(x.sequence, y.sequence) })
+}
+
+// settle forgets a request that has its answer.
+func (b *bridge) settle(r *request) {
+	b.alarms.cancel(r.deadline)
+	delete(b.open, r.key)
+}
+
+// rememberedAnswers bounds the memory of requests that were answered here.
+const rememberedAnswers = 32
+
+// respond answers r with a result of ours.
+func (b *bridge) respond(r *request, result any) { b.answer(r, &stdio.Response{Result: result}) }
+
+// respondError answers r with an error of ours.
+func (b *bridge) respondError(r *request, code int, message string) {
+	b.answer(r, &stdio.Response{Error: &stdio.Error{Code: code, Message: message}})
+}
+
+func (b *bridge) answer(r *request, response *stdio.Response) {
+	b.settle(r)
+	b.answered = append(b.answered, r.key)
+	if len(b.answered) > rememberedAnswers {
+		b.answered = b.answered[1:]
+	}
+	body, err := stdio.EncodeResponse(r.id, response)
+	if err != nil {
+		panic("codex: answer cannot be encoded: " + err.Error()) // only our own types come here
+	}
+	b.own(body, r.framed, r.key)
+}
+
+// own queues a message of ours for the client.
+func (b *bridge) own(body []byte, framed bool, tag any) {
+	if err := b.out.Own(body, framed, tag); err != nil {
+		b.finish(verdict{code: 1, reason: err.Error()})
+	}
+}
+
+// notification encodes a notification of ours.
+func notification(method string, params any) []byte {
+	body, err := stdio.EncodeNotification(method, params)
+	if err != nil {
+		panic("codex: notification cannot be encoded: " + err.Error()) // only our own types come here
+	}
+	return body
+}

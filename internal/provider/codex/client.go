@@ -1,0 +1,261 @@
+package codex
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"mcpagents/internal/stdio"
+)
+
+// maxUnread bounds in bytes what waits for a Codex that does not read. More is
+// refused message by message: reading of the client goes on, so that its
+// cancels and its end are seen.
+const maxUnread = 64 << 20
+
+// privateIDs is how ids of our own requests to Codex begin. A request of the
+// client with such an id is refused.
+const privateIDs = "mcp-agents/"
+
+// call is a tools/call of a tool that we describe.
+type call struct {
+	tool      *tool
+	arguments span // in the message
+}
+
+func (b *bridge) fromClient(ctx context.Context, e clientEvent) {
+	if fault, ok := errors.AsType[*stdio.MessageError](e.err); ok {
+		b.framed = fault.Mode == stdio.Framed
+		b.refuse(fault)
+		return
+	}
+	if e.err != nil {
+		if !errors.Is(e.err, io.EOF) {
+			b.log.Warn("reading from the client failed", "error", e.err)
+		}
+		b.clientGone()
+		return
+	}
+	m := e.message
+	b.framed = m.Mode == stdio.Framed
+	env, err := stdio.ParseEnvelope(m.Raw)
+	switch {
+	case errors.Is(err, stdio.ErrTooDeep):
+		// Codex would refuse it, and nobody has checked its arguments.
+		b.refuse(&stdio.MessageError{Mode: m.Mode, Seen: env, Err: err})
+	case env.HasMethod && env.ID.Usable():
+		b.fromRequest(ctx, m, env)
+	case env.HasMethod:
+		b.fromNotification(ctx, m, env)
+	default: // an answer, a batch, a blank line, or no JSON: Codex's business
+		b.forward(ctx, pending{message: m})
+	}
+}
+
+// refuse answers a message that is not forwarded.
+func (b *bridge) refuse(fault *stdio.MessageError) {
+	b.log.Warn("refused a message of the client", "error", fault)
+	id := fault.Seen.ID
+	switch {
+	case fault.Seen.IsResponse(), !id.Usable(): // an answer would mean nothing to the client
+		return
+	case b.inFlight(id.Key()):
+		b.reused(id)
+		return
+	}
+	r := &request{id: id, key: id.Key(), framed: fault.Mode == stdio.Framed}
+	b.respondError(r, stdio.CodeInvalidRequest, "mcp-agents: "+fault.Error())
+}
+
+func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Envelope) {
+	r := &request{id: env.ID, key: env.ID.Key(), method: env.Method, framed: b.framed, sequence: b.sequence}
+	b.sequence++
+	if b.inFlight(r.key) {
+		b.reused(r.id)
+		return
+	}
+	b.open[r.key] = r
+	if strings.HasPrefix(r.key, "string:"+privateIDs) {
+		b.respondError(r, stdio.CodeInvalidRequest, "mcp-agents: ids that begin with "+privateIDs+" are reserved")
+		return
+	}
+	c := b.callOf(m.Raw, env)
+	if c != nil {
+		if v := c.tool.validate(m.Raw, c.arguments, b.cfg.CheckCwd); v != nil {
+			b.log.Warn("rejected invalid " + c.tool.name + " call; fields: " + v.fields())
+			b.answer(r, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeInvalidParams,
+				Message: "mcp-agents: invalid arguments for " + c.tool.name, Data: v}})
+			return
+		}
+	}
+	if handshake(r.method) {
+		r.deadline = b.alarms.after(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
+	}
+	b.forward(ctx, pending{message: m, request: r, call: c})
+}
+
+// inFlight reports whether an answer with the key is still to come.
+func (b *bridge) inFlight(key string) bool { return b.open[key] != nil || b.swallowed[key] != nil }
+
+// reused ends the bridge because an id was used again while it was in flight:
+// nobody could tell the two answers apart.
+func (b *bridge) reused(id stdio.ID) {
+	if r := b.swallowed[id.Key()]; r != nil {
+		b.open[r.key] = r // so that the second use has its error
+	} else {
+		b.open[id.Key()].cancelled = false
+	}
+	b.finish(verdict{code: 1, reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), emit: true})
+}
+
+func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdio.Envelope) {
+	switch env.Method {
+	case "notifications/cancelled":
+		b.fromCancel(ctx, m)
+		return
+	case "notifications/initialized":
+		b.initialized = wholeLine(m)
+		if b.initialize != nil && b.phase != running {
+			return // follows the initialize that the next child gets
+		}
+	}
+	c := b.callOf(m.Raw, env)
+	if c != nil {
+		if v := c.tool.validate(m.Raw, c.arguments, b.cfg.CheckCwd); v != nil {
+			b.log.Warn("dropped invalid " + c.tool.name + " notification; fields: " + v.fields())
+			return
+		}
+	}
+	b.forward(ctx, pending{message: m, call: c, initialized: env.Method == "notifications/initialized"})
+}
+
+// fromCancel passes a cancel on unless it concerns only us.
+func (b *bridge) fromCancel(ctx context.Context, m stdio.Message) {
+	at, _ := lookup(m.Raw, "params", "requestId")
+	key := stdio.ParseID(at.of(m.Raw)).Key()
+	r := b.open[key]
+	switch {
+	case key != "" && b.out.Drop(key):
+		return
+	case r == nil && slices.Contains(b.answered, key):
+		return
+	case r != nil:
+		b.alarms.cancel(r.deadline)
+		if _, waited := b.withdraw(r); waited {
+			b.settle(r)
+			return
+		}
+		r.cancelled = true
+	}
+	b.forward(ctx, pending{message: m})
+}
+
+// callOf returns the call in a message, nil if it calls none of our tools.
+func (b *bridge) callOf(message []byte, env stdio.Envelope) *call {
+	if env.Method != "tools/call" {
+		return nil
+	}
+	name, _ := lookup(message, "params", "name")
+	called, ok := stringValue(name.of(message))
+	t := b.tools.tool(called)
+	if !ok || t == nil {
+		return nil
+	}
+	arguments, _ := lookup(message, "params", "arguments")
+	return &call{t, arguments}
+}
+
+// forward sends a message to the child, or lets it wait for one.
+func (b *bridge) forward(ctx context.Context, p pending) {
+	unread := b.waitingBytes
+	if b.session != nil {
+		unread += b.session.input.Queued()
+	}
+	switch {
+	case unread > 0 && unread+len(p.message.Raw) > maxUnread:
+		b.log.Warn("refused a message: codex has not read those before it", "bytes", unread)
+		if p.request != nil {
+			b.respondError(p.request, stdio.CodeAborted, "mcp-agents: not sent to codex, which has not read the messages before it")
+		}
+	case b.phase == running:
+		b.sendToChild(p)
+	case b.phase == launching || b.phase == opening:
+		b.wait(p)
+	case p.request == nil: // nobody is there to take it
+	case p.request.method == "tools/call":
+		b.wait(p)
+		if b.phase == absent {
+			b.launch(ctx)
+		}
+	default:
+		b.keepInitialize(p)
+		b.answerLocally(p.request, nil)
+	}
+}
+
+func (b *bridge) wait(p pending) {
+	b.waiting = append(b.waiting, p)
+	b.waitingBytes += len(p.message.Raw)
+	b.armReadiness(p.request)
+}
+
+// withdraw removes and returns what waits of r, if it does.
+func (b *bridge) withdraw(r *request) (pending, bool) {
+	i := slices.IndexFunc(b.waiting, func(p pending) bool { return p.request == r })
+	if i < 0 {
+		return pending{}, false
+	}
+	p := b.waiting[i]
+	b.waitingBytes -= len(p.message.Raw)
+	b.waiting = slices.Delete(b.waiting, i, i+1)
+	return p, true
+}
+
+// takeWaiting returns what waits and forgets it.
+func (b *bridge) takeWaiting() []pending {
+	all := b.waiting
+	b.waiting, b.waitingBytes = nil, 0
+	return all
+}
+
+// sendToChild queues a message for the child, translated if it is a call.
+func (b *bridge) sendToChild(p pending) {
+	s := b.session
+	raw := p.message.Raw
+	if p.call != nil {
+		var logs []string
+		t := transform{b.cfg.Goal, s.child.Agents}
+		raw, logs = t.apply(p.call.tool.name, raw, p.call.arguments)
+		for _, line := range logs {
+			b.log.Info(line)
+		}
+	}
+	if p.request != nil && p.request.method == "initialize" {
+		b.keepInitialize(p)
+		s.initialized = true
+	}
+	s.input.Write(asLine(p.message, raw))
+	b.armReadiness(p.request)
+}
+
+// asLine returns raw, which is m or its translation, as the line that Codex
+// reads: as it came, but for line breaks inside a frame, which JSON has only
+// between tokens.
+func asLine(m stdio.Message, raw []byte) []byte {
+	if m.Mode == stdio.Framed && bytes.ContainsAny(raw, "\r\n") {
+		raw = bytes.Map(func(r rune) rune {
+			if r == '\r' || r == '\n' {
+				return ' '
+			}
+			return r
+		}, raw)
+	}
+	if !m.Terminated {
+		return raw
+	}
+	return append(raw[:len(raw):len(raw)], '\n')
+}

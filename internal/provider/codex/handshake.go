@@ -1,0 +1,259 @@
+package codex
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"mcpagents/internal/stdio"
+)
+
+// maxSwallowed bounds the requests that were answered here while Codex still
+// owes its answer. One that owes so many is not going to answer.
+const maxSwallowed = 32
+
+// protocolVersions are those of MCP that an initialize answered here accepts,
+// the latest first.
+var protocolVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"}
+
+// handshake reports whether a method is answered here when Codex does not.
+func handshake(method string) bool {
+	return method == "initialize" || method == "tools/list" || method == "ping"
+}
+
+// launch starts a child in the background. At most one launch is under way.
+func (b *bridge) launch(ctx context.Context) {
+	ctx, b.stopLaunch = context.WithCancel(ctx)
+	b.phase = launching
+	b.launches++
+	go func() {
+		child, err := b.cfg.Launch(ctx)
+		b.launched <- launchResult{child, err}
+	}()
+}
+
+// launchEnded gives a new child what waits for it. A client that has had its
+// answer to initialize does not send it again, so the child gets the saved one
+// under an id of ours first.
+func (b *bridge) launchEnded(r launchResult) {
+	b.stopLaunch()
+	if r.err != nil {
+		b.fail(r.err)
+		return
+	}
+	s := newSession(r.child, b.launches)
+	b.session = s
+	if b.initialize == nil {
+		b.phase = running
+		b.sendWaiting()
+		return
+	}
+	b.phase = opening
+	s.initialized = true
+	id, _ := lookup(b.initialize, "id")
+	s.input.Write(splice(b.initialize, []edit{{id, encode(s.privateID("initialize"))}}))
+	for _, p := range b.waiting {
+		b.armReadiness(p.request)
+	}
+}
+
+// privateID is the id of a request of ours to the child.
+func (s *session) privateID(what string) string {
+	return fmt.Sprintf("%scodex/%s/%d", privateIDs, what, s.number)
+}
+
+// fromPrivate takes the answer to a request of ours.
+func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
+	s := b.session
+	switch key {
+	case "string:" + s.privateID("initialize"):
+		if env.Result == nil {
+			b.fail(&LaunchError{Text: "Codex refused the client's initialize"})
+			return
+		}
+		s.served = true
+		b.alarms.cancel(s.readiness)
+		b.opened()
+	case "string:" + s.privateID("tools-list"):
+		b.compareTools(env.Result)
+	}
+}
+
+// opened completes the handshake with a child that was started late.
+func (b *bridge) opened() {
+	s := b.session
+	b.phase = running
+	if b.initialized != nil {
+		s.input.Write(b.initialized)
+	}
+	if b.listed != nil {
+		s.input.Write(encodeLine(map[string]any{"jsonrpc": "2.0", "id": s.privateID("tools-list"), "method": "tools/list"}))
+	}
+	b.sendWaiting()
+}
+
+func encodeLine(v any) []byte { return append(encode(v), '\n') }
+
+func (b *bridge) sendWaiting() {
+	for _, p := range b.takeWaiting() {
+		b.sendToChild(p)
+	}
+}
+
+// compareTools tells the client when Codex's tools differ from those that it
+// was given here. The argument is a tools/list result of Codex, nil if there
+// is none.
+func (b *bridge) compareTools(result []byte) {
+	if b.listed == nil || result == nil {
+		return
+	}
+	if !sameTools(b.listed, b.tools.curate(result, span{0, len(result)})) {
+		b.own(notification("notifications/tools/list_changed", nil), b.framed, nil)
+	}
+	b.listed = nil
+}
+
+// keepInitialize saves an initialize for children to come.
+func (b *bridge) keepInitialize(p pending) {
+	if p.request != nil && p.request.method == "initialize" {
+		b.initialize = wholeLine(p.message)
+	}
+}
+
+// wholeLine is a message as a line for a later child.
+func wholeLine(m stdio.Message) []byte {
+	m.Terminated = true
+	return asLine(m, m.Raw)
+}
+
+// handshakeOverdue answers r here because Codex has not. Its own answer, should
+// it still come, is swallowed.
+func (b *bridge) handshakeOverdue(r *request) {
+	b.log.Warn(fmt.Sprintf("codex has not answered %s within %s; answered without it", r.method, b.cfg.HandshakeTimeout))
+	if p, ok := b.withdraw(r); !ok {
+		b.swallowed[r.key] = r
+	} else if r.method == "initialize" {
+		b.keepInitialize(p)
+		b.keepInitialized()
+	}
+	b.answerLocally(r, nil)
+	if len(b.swallowed) < maxSwallowed {
+		return
+	}
+	if b.session.served {
+		b.finish(verdict{code: 1, reason: "late-response suppression limit reached", emit: true})
+		return
+	}
+	b.fail(b.notReady())
+}
+
+// keepInitialized takes the client's initialized notification out of what
+// waits: it follows the saved initialize.
+func (b *bridge) keepInitialized() {
+	b.waiting = slices.DeleteFunc(b.waiting, func(p pending) bool {
+		if !p.initialized {
+			return false
+		}
+		b.waitingBytes -= len(p.message.Raw)
+		return true
+	})
+}
+
+// armReadiness limits how long a call waits for a child that has not answered
+// its initialize. Without a call such a child may take its time.
+func (b *bridge) armReadiness(r *request) {
+	s := b.session
+	if r == nil || r.method != "tools/call" || s == nil || s.served || !s.initialized || s.readiness != nil {
+		return
+	}
+	s.readiness = b.alarms.after(b.cfg.HandshakeTimeout, func() { b.fail(b.notReady()) })
+}
+
+func (b *bridge) notReady() error {
+	return &LaunchError{Text: fmt.Sprintf("Codex started but has not answered initialize within %s; "+
+		"if it is only slow, raise --handshake_timeout", b.cfg.HandshakeTimeout)}
+}
+
+// fail answers everything that is open because no Codex is there to serve it,
+// and destroys the child if there is one. The next call tries again.
+func (b *bridge) fail(err error) {
+	b.log.Error("failed to start codex: " + err.Error())
+	b.phase = absent
+	if s := b.session; s != nil {
+		b.alarms.cancel(s.readiness)
+		b.session, b.phase = nil, closing
+		go func() {
+			b.closeSession(context.Background(), s)
+			b.closed <- struct{}{}
+		}()
+	}
+	for _, p := range b.takeWaiting() {
+		b.keepInitialize(p)
+	}
+	clear(b.swallowed) // their answers will not come
+	b.out.Finish()
+	for _, r := range b.inOrder() {
+		if r.cancelled {
+			b.settle(r)
+		} else {
+			b.answerLocally(r, err)
+		}
+	}
+}
+
+// childClosed takes the end of a failed child, whose login is written back now:
+// a call that came meanwhile starts the next one.
+func (b *bridge) childClosed(ctx context.Context) {
+	b.phase = absent
+	if len(b.waiting) > 0 {
+		b.launch(ctx)
+	}
+}
+
+// answerLocally answers r without Codex, which is missing because of err.
+func (b *bridge) answerLocally(r *request, err error) {
+	switch r.method {
+	case "initialize":
+		b.respond(r, b.localInitialize())
+	case "tools/list":
+		b.listed = b.tools.local()
+		b.respond(r, json.RawMessage(b.listed))
+	case "ping":
+		b.respond(r, struct{}{})
+	case "tools/call":
+		b.respond(r, toolError("mcp-agents: Codex is not available: "+remedy(err)+". The next call tries again."))
+	default:
+		b.respondError(r, stdio.CodeMethodNotFound, "Method not found")
+	}
+}
+
+// localInitialize is our own answer to the saved initialize.
+func (b *bridge) localInitialize() any {
+	version := protocolVersions[0]
+	at, _ := lookup(b.initialize, "params", "protocolVersion")
+	if asked, _ := stringValue(at.of(b.initialize)); slices.Contains(protocolVersions, asked) {
+		version = asked
+	}
+	type serverInfo struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	return struct {
+		ProtocolVersion string          `json:"protocolVersion"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		ServerInfo      serverInfo      `json:"serverInfo"`
+	}{version, json.RawMessage(`{"tools":{"listChanged":true}}`), serverInfo{"mcp-agents", b.cfg.Version}}
+}
+
+// toolError is a tool's result that says what went wrong.
+func toolError(message string) any {
+	type content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return struct {
+		Content []content `json:"content"`
+		IsError bool      `json:"isError"`
+	}{[]content{{"text", message}}, true}
+}

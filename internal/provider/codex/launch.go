@@ -1,0 +1,228 @@
+package codex
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"mcpagents/internal/login"
+	"mcpagents/internal/provider/codex/home"
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/wire"
+	"mcpagents/internal/workspace"
+)
+
+// openTimeout bounds the start of a sandbox: a loaded engine takes seconds.
+const openTimeout = 60 * time.Second
+
+// writeBackTime bounds one write-back of a login.
+const writeBackTime = 5 * time.Second
+
+// Sandboxed launches Codex in sandboxes of a runtime. It is used by one bridge,
+// one launch after another.
+type Sandboxed struct {
+	Runtime sandbox.Runtime
+	// Spec is the sandbox without its mounts, which follow from Roots.
+	Spec sandbox.Spec
+	// Roots are the workspaces, or RootsErr is why there are none.
+	Roots    workspace.Roots
+	RootsErr error
+	ReadOnly bool // mount the workspaces read-only
+	// Dir is where Codex starts when it lies in a root.
+	Dir string
+	// Settings is the generated configuration, without the version's gate.
+	Settings home.Config
+	Login    login.Source
+	// NeedLogin refuses a launch without a login, before a sandbox is made.
+	NeedLogin bool
+	// Env names variables of the front end that Codex gets.
+	Env []string
+	// CLIVersion finds out what will run, such as "codex-cli 0.153.4", and
+	// fails when it cannot run at all.
+	CLIVersion func(context.Context) (string, error)
+	// Preflight checks Codex's own sandbox before the first launch.
+	Preflight bool
+	// Describe, if set, is logged with the version once Codex runs.
+	Describe func(version string, gate home.Gate) string
+	Log      *slog.Logger
+
+	checked bool // the preflight passed
+}
+
+// Launch starts a sandbox with Codex's server in it.
+func (s *Sandboxed) Launch(ctx context.Context) (*Child, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if s.RootsErr != nil {
+		return nil, &LaunchError{Text: s.RootsErr.Error()}
+	}
+	snapshot, err := s.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	output, err := s.CLIVersion(ctx)
+	if err != nil {
+		return nil, &LaunchError{Text: err.Error()}
+	}
+	version, known := home.ParseVersion(output)
+	box, err := sandbox.Open(ctx, s.Runtime, s.spec(), s.Log)
+	if err != nil {
+		return nil, &LaunchError{Text: err.Error()}
+	}
+	child, err := s.start(ctx, box, snapshot, home.GateOf(version, known))
+	if err != nil {
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		if closeErr := box.Close(clean); closeErr != nil {
+			s.Log.Warn("a sandbox could not be removed", "error", closeErr)
+		}
+		return nil, err
+	}
+	if known {
+		child.Version = version.String()
+	}
+	child.Agents = bool(home.GateOf(version, known))
+	if s.Describe != nil {
+		s.Log.Info(s.Describe(child.Version, home.GateOf(version, known)))
+	}
+	return child, nil
+}
+
+func (s *Sandboxed) snapshot(ctx context.Context) (*login.Snapshot, error) {
+	snapshot, err := login.Take(ctx, s.Login)
+	if err != nil {
+		return nil, &LaunchError{Text: err.Error()}
+	}
+	for _, err := range snapshot.Skipped() {
+		s.Log.Debug("a login file was not copied", "error", err)
+	}
+	if err := snapshot.Missing(); err != nil && s.NeedLogin {
+		return nil, &LaunchError{Text: err.Error()}
+	}
+	return snapshot, nil
+}
+
+// spec adds the mounts: every root, and a linked worktree's git directory,
+// which is said.
+func (s *Sandboxed) spec() sandbox.Spec {
+	spec := s.Spec
+	spec.WorkDir = s.Roots.Default()
+	spec.Mounts = nil
+	for _, dir := range s.Roots.Dirs() {
+		spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: dir, ReadOnly: s.ReadOnly})
+		gitDirs, err := workspace.GitDirs(dir)
+		if err != nil {
+			s.Log.Warn("git may not work in a workspace", "error", err)
+		}
+		for _, git := range gitDirs {
+			s.Log.Info("mounting the git directory that a linked worktree or submodule uses", "count", len(gitDirs))
+			spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: git, ReadOnly: s.ReadOnly})
+		}
+	}
+	return spec
+}
+
+// start puts the login and the configuration in and starts the server.
+func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *login.Snapshot, gate home.Gate) (*Child, error) {
+	s.sayWritable(box)
+	settings := s.Settings
+	settings.AgentsGate = gate
+	files := []wire.File{{Name: "config.toml", Data: settings.TOML()}}
+	for _, f := range snapshot.Files() {
+		files = append(files, wire.File{Name: f.Name, Data: f.Data})
+	}
+	for _, f := range files {
+		if err := box.PutFile(f); err != nil {
+			return nil, &LaunchError{Text: fmt.Sprintf("put %s into the sandbox: %v", f.Name, err)}
+		}
+	}
+	if err := s.preflight(ctx, box); err != nil {
+		return nil, err
+	}
+	proc, err := box.Spawn(ctx, sandbox.Command{
+		Argv: []string{"codex", "mcp-server"}, Env: s.environ(box), Dir: s.dir(), Stdin: true,
+		Watch:   []string{s.Login.Credential},
+		Changed: func(c wire.Collected) { s.writeBack(snapshot, c) },
+	})
+	if err != nil {
+		return nil, &LaunchError{Text: err.Error()}
+	}
+	return &Child{Stdin: proc.Stdin(), Stdout: proc.Stdout(), Stderr: proc.Stderr(), Wait: proc.Wait,
+		Close: func(ctx context.Context) error {
+			_, stopErr := proc.Stop(ctx)
+			if lost, ok := errors.AsType[*sandbox.LostError](stopErr); ok {
+				s.Log.Debug("the sandbox was gone before its end", "error", lost)
+			}
+			return box.Close(ctx)
+		}}, nil
+}
+
+func (s *Sandboxed) dir() string {
+	if _, ok := s.Roots.Holding(s.Dir); ok {
+		return s.Dir
+	}
+	return s.Roots.Default()
+}
+
+func (s *Sandboxed) environ(box *sandbox.Sandbox) []string {
+	env := append(s.Runtime.Environ(s.Spec), "CODEX_HOME="+box.Welcome().FilesDir)
+	for _, name := range append(s.Login.KeyVariables[:len(s.Login.KeyVariables):len(s.Login.KeyVariables)], s.Env...) {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// sayWritable warns when the sandbox's user cannot write the workspace.
+func (s *Sandboxed) sayWritable(box *sandbox.Sandbox) {
+	w := box.Welcome()
+	for dir, ok := range w.Writable {
+		if ok || s.ReadOnly {
+			continue
+		}
+		s.Log.Warn(fmt.Sprintf("the sandbox runs as %d:%d and cannot write the workspace: writing turns will fail; "+
+			"let its owner start mcp-agents, or name another user with --user", w.UID, w.GID))
+		s.Log.Debug("not writable", "dir", dir)
+	}
+}
+
+// writeBack stores a rotated login in the user's own file.
+func (s *Sandboxed) writeBack(snapshot *login.Snapshot, c wire.Collected) {
+	ctx, cancel := context.WithTimeout(context.Background(), writeBackTime)
+	defer cancel()
+	outcome, err := snapshot.WriteBack(ctx, c.Name, c.Data)
+	if message := outcome.Message(); message != "" {
+		s.Log.Info(message)
+	}
+	if err != nil {
+		s.Log.Debug("write-back", "error", err)
+	}
+}
+
+// preflight runs a command in Codex's own sandbox. When that cannot work,
+// every command of a turn fails while the turn itself "completes".
+func (s *Sandboxed) preflight(ctx context.Context, box *sandbox.Sandbox) error {
+	if !s.Preflight || s.checked {
+		return nil
+	}
+	out, err := box.Run(ctx, sandbox.Command{
+		Argv: []string{"codex", "sandbox", "-c", `sandbox_mode="read-only"`, "--", "true"},
+		Env:  s.environ(box), Dir: s.dir(), Lifetime: 20 * time.Second,
+	})
+	if err != nil {
+		return &LaunchError{Text: "check Codex's own sandbox: " + err.Error()}
+	}
+	if out.Exit.Code != 0 {
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out.Stderr)), "\n")
+		return &LaunchError{Text: "Codex's own sandbox cannot start inside this container (" + first + "): " +
+			"the engine does not apply the seccomp profile of mcp-agents, or the host forbids user namespaces " +
+			"(AppArmor: sysctl kernel.apparmor_restrict_unprivileged_userns=0; Debian: kernel.unprivileged_userns_clone=1)"}
+	}
+	s.checked = true
+	return nil
+}

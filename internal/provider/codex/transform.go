@@ -1,0 +1,124 @@
+package codex
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+)
+
+// The texts that carry a goal to the model.
+const (
+	goalLead     = "Persistent objective for this thread. Pursue it across turns unless it is superseded:"
+	goalReminder = "Reminder — standing objective for this thread: "
+)
+
+// transform holds what the server adds to calls.
+type transform struct {
+	goal string // of every thread that names none
+	// agents says that Codex has the agents.enabled setting, which versions
+	// before 0.145.0 refuse.
+	agents bool
+}
+
+// apply returns message with the arguments at that Codex's own tool takes, and
+// a line for the log for each change. Arguments must be valid. A call that asks
+// for nothing of ours comes back as the same bytes; otherwise only the
+// arguments object is written anew, from the raw text of what stays.
+func (t transform) apply(toolName string, message []byte, at span) ([]byte, []string) {
+	given := members(message, at)
+	var out arguments
+	var logs []string
+	goal, origin := t.goalOf(message, given)
+	for _, m := range given {
+		raw := m.all.of(message)
+		switch m.name {
+		case "model_reasoning_effort", "allow_subagents", "goal":
+			out.changed = true
+			continue
+		case "prompt":
+			if toolName == toolReply && goal != "" {
+				raw = remind(message, m, goal)
+				out.changed = true
+			}
+		}
+		out.raw = append(out.raw, raw)
+	}
+	if toolName == toolCodex {
+		logs = t.configure(&out, message, given)
+		if goal != "" {
+			out.add("developer-instructions", encode(goalLead+"\n"+goal))
+			logs = append(logs, "injected "+origin+" goal into developer-instructions")
+		}
+	} else if goal != "" {
+		logs = append(logs, "injected "+origin+" goal into codex-reply prompt")
+	}
+	if _, stripped := find(given, "goal"); stripped && goal == "" {
+		logs = append(logs, "stripped per-call goal arg")
+	}
+	if !out.changed {
+		return message, nil
+	}
+	return splice(message, []edit{{at, out.object()}}), logs
+}
+
+// goalOf returns the goal that counts, trimmed, and whose it is. A key in the
+// call decides, even with a blank value.
+func (t transform) goalOf(message []byte, given []member) (goal, origin string) {
+	if m, ok := find(given, "goal"); ok {
+		s, _ := stringValue(m.value.of(message))
+		return trim(s), "per-call"
+	}
+	return trim(t.goal), "server"
+}
+
+// configure adds the config overrides that the call asks for.
+func (t transform) configure(out *arguments, message []byte, given []member) (logs []string) {
+	var config arguments
+	if m, ok := find(given, "model_reasoning_effort"); ok {
+		config.add(m.name, m.value.of(message))
+		effort, _ := stringValue(m.value.of(message))
+		logs = append(logs, "applied per-session reasoning effort "+effort)
+	}
+	if m, ok := find(given, "allow_subagents"); ok && string(m.value.of(message)) == "true" {
+		config.add("features.multi_agent", []byte("true"))
+		overrides := "features.multi_agent=true"
+		if t.agents {
+			config.add("agents.enabled", []byte("true"))
+			overrides += ", agents.enabled=true"
+		}
+		logs = append(logs, "enabled native Codex subagents for this session ("+overrides+")")
+	}
+	if config.changed {
+		out.add("config", config.object())
+	}
+	return logs
+}
+
+// remind returns the prompt member with a reminder of the goal before the
+// prompt, whose own text keeps its escapes.
+func remind(message []byte, prompt member, goal string) []byte {
+	lead := encode(goalReminder + goal + "\n\n")
+	out := bytes.Clone(message[prompt.all.start:prompt.value.start])
+	out = append(out, lead[:len(lead)-1]...)
+	return append(out, prompt.value.of(message)[1:]...)
+}
+
+// arguments is an object in the making: the raw text of its members.
+type arguments struct {
+	raw     [][]byte
+	changed bool
+}
+
+func (a *arguments) add(name string, value []byte) {
+	a.raw = append(a.raw, append(append(encode(name), ':'), value...))
+	a.changed = true
+}
+
+func (a *arguments) object() []byte {
+	return append(append([]byte{'{'}, bytes.Join(a.raw, []byte{','})...), '}')
+}
+
+// trim cuts white space as JavaScript's trim does, which clients' authors know.
+func trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' })
+}
