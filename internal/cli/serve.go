@@ -74,8 +74,6 @@ func supported(opts options.Options) error {
 		return fmt.Errorf("provider %s is not part of this version: use --provider codex", opts.Provider)
 	case opts.Sandbox.Warm > 0:
 		return errors.New("--warm is not part of this version: leave it at 0")
-	case opts.Sandbox.CAFile != "":
-		return errors.New("--ca_file is not part of this version: build an image that trusts it and name that with --image")
 	case opts.Server.StdioIdleTimeout > 0 || opts.Server.ParentWatchdog > 0:
 		return errors.New("--stdio_idle_timeout and --parent_watchdog are not part of this version: leave them at 0")
 	}
@@ -143,10 +141,6 @@ func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sa
 	l.Describe = func(version string, gate home.Gate) string { return describe(opts, l.Settings, version, gate) }
 	if opts.Sandbox.Runtime == options.RuntimeLocal {
 		return localLauncher(l, log)
-	}
-	rt, err := docker.New(opts.Sandbox.DockerHost)
-	if err != nil {
-		return nil, nil, err
 	}
 	l.Runtime, l.Preflight, l.Spec.FilesDir = rt, true, ".codex"
 	l.CLIVersion = func(ctx context.Context) (string, error) {

@@ -323,6 +323,27 @@ func TestTheLockIsWaitedForWithinTheContext(t *testing.T) {
 	assert.Equal(t, Written, writeBack(t, s, chatgpt(2)).Status, "a failure is not for good")
 }
 
+// TestTheLockIsHeld from the second look at the file until after the rename, and no longer.
+func TestTheLockIsHeld(t *testing.T) {
+	src, dir := newHome(t, chatgpt(1))
+	s := take(t, src)
+	free := func() bool {
+		other := flock.New(filepath.Join(dir, LockFile))
+		locked, err := other.TryLock()
+		require.NoError(t, err)
+		require.NoError(t, other.Unlock())
+		return locked
+	}
+	steps := 0
+	s.step = func(step string) {
+		steps++
+		assert.False(t, free(), step)
+	}
+	assert.Equal(t, Written, writeBack(t, s, chatgpt(2)).Status)
+	assert.NotZero(t, steps)
+	assert.True(t, free())
+}
+
 func TestALockFileOfAnotherKindIsRefused(t *testing.T) {
 	src, dir := newHome(t, chatgpt(1))
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")

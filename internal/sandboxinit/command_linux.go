@@ -38,11 +38,12 @@ type command struct {
 	killsBefore int64
 	lifetime    *time.Timer
 	timedOut    atomic.Bool
+	stopped     chan struct{} // closed once the end of the lifetime was seen to
 	finished    chan struct{}
 }
 
 func newCommand(conn *wire.Conn, procs *processes, sp wire.Spawn, h wire.Hello) *command {
-	return &command{spawn: sp, hello: h, conn: conn, procs: procs, finished: make(chan struct{}),
+	return &command{spawn: sp, hello: h, conn: conn, procs: procs, finished: make(chan struct{}), stopped: make(chan struct{}),
 		stdin:  wire.NewInbox(conn, wire.Stdin),
 		stdout: wire.NewOutbox(conn, wire.Stdout),
 		stderr: wire.NewOutbox(conn, wire.Stderr)}
@@ -71,6 +72,7 @@ func (c *command) start() (wire.Exit, bool) {
 	c.pump(ends)
 	if c.spawn.Lifetime > 0 {
 		c.lifetime = time.AfterFunc(c.spawn.Lifetime, func() {
+			defer close(c.stopped)
 			c.timedOut.Store(true)
 			c.procs.stop(c.hello.Grace)
 		})
@@ -136,10 +138,10 @@ func (c *command) resize(f wire.Frame) error {
 	if err := wire.Unmarshal(f, &size); err != nil {
 		return err
 	}
-	if c.terminal == nil {
-		return nil
+	if c.terminal != nil { // it may be closed by now, which is nobody's fault
+		_ = c.terminal.Resize(console.WinSize{Height: size.Rows, Width: size.Cols})
 	}
-	return c.terminal.Resize(console.WinSize{Height: size.Rows, Width: size.Cols})
+	return nil
 }
 
 // finish waits for the command's end, kills what it left, lets its output
@@ -147,10 +149,11 @@ func (c *command) resize(f wire.Frame) error {
 func (c *command) finish(report func(wire.Exit)) {
 	defer close(c.finished)
 	status := <-c.status
-	if c.lifetime != nil {
-		c.lifetime.Stop()
-	}
+	timedOut := c.timedOut.Load()
 	c.procs.killAll()
+	if c.lifetime != nil && !c.lifetime.Stop() {
+		<-c.stopped // or it would stop the next command
+	}
 	c.stdin.Ended()
 	c.stdin.Close(io.ErrClosedPipe)
 	c.pumps.Wait()
@@ -162,7 +165,7 @@ func (c *command) finish(report func(wire.Exit)) {
 		exit.Reason = wire.ReasonSignal
 	}
 	switch {
-	case c.timedOut.Load():
+	case timedOut:
 		exit.Reason = wire.ReasonLifetime
 	case exit.Code != 0 && c.procs.pidOne && memoryKills() > c.killsBefore:
 		exit.Reason = wire.ReasonMemory

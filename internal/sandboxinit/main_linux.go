@@ -39,6 +39,11 @@ func Main(args []string) int {
 	if *remove {
 		unix.CloseOnExec(3)
 	}
+	// An engine may mount the home's tmpfs with the mode of the image's directory.
+	if err := os.Chmod(*home, 0o700); err != nil { //nolint:gosec // a directory
+		fmt.Fprintln(os.Stderr, "sandbox-init: close the private home to others:", err)
+		return 1
+	}
 	err := serve(os.Stdin, os.Stdout, *home, *build)
 	if *remove {
 		err = joinRemove(err, *home)

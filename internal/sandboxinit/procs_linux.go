@@ -119,7 +119,9 @@ func (p *processes) gone() <-chan struct{} {
 
 // killAll kills everything below init and returns when it was reaped. From PID
 // 1 one kill(-1) is complete. Elsewhere everything is stopped until nothing new
-// turns up, so that nothing can fork away, and then killed.
+// turns up, so that nothing can fork away, and then killed. A process inside an
+// uninterruptible call (state D) dies when the kernel lets it, and this waits
+// for it: the front end does not, and destroys the sandbox from outside.
 func (p *processes) killAll() {
 	for {
 		if p.pidOne {

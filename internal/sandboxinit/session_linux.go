@@ -86,7 +86,7 @@ func (s *session) beat() {
 // more when init exits, since a local sandbox has no kernel to see to it.
 func (s *session) wind(err error) {
 	s.mu.Lock()
-	cmd := s.cmd
+	cmd, grace := s.cmd, s.hello.Grace
 	s.mu.Unlock()
 	if cmd != nil {
 		cmd.abandon()
@@ -95,7 +95,7 @@ func (s *session) wind(err error) {
 	if errors.As(err, &broken) {
 		_ = s.conn.SendError("protocol", broken.Text)
 	}
-	s.procs.stop(s.hello.Grace)
+	s.procs.stop(grace)
 	if cmd != nil {
 		<-cmd.finished
 	}
@@ -228,6 +228,9 @@ func (s *session) collect(f wire.Frame) error {
 	if err := wire.Unmarshal(f, &c); err != nil {
 		return err
 	}
+	if len(c.Names) > len(wire.FileNames) {
+		return wire.Errorf("collect frame names %d files, at most %d", len(c.Names), len(wire.FileNames))
+	}
 	for _, name := range c.Names {
 		if !wire.ValidName(name) {
 			return wire.Errorf("collect frame names a file that is not on the list")
@@ -258,6 +261,8 @@ func (s *session) spawn(f wire.Frame) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case isClosed(s.ended):
+		return nil // everything is being ended, and what starts now would be left
 	case len(sp.Argv) == 0:
 		return wire.Errorf("spawn frame without a command")
 	case s.cmd != nil:
@@ -307,8 +312,8 @@ func (p *processes) stop(grace time.Duration) {
 // markedEnv adds the marker to a command's environment.
 func markedEnv(env []string, sandbox string) []string {
 	self, err := ReadProcess(os.Getpid())
-	if err != nil {
-		return env
+	if err != nil || self.PID == 1 {
+		return env // the kernel ends what a PID 1 leaves, and its pid means nothing outside
 	}
 	return append(slices.Clone(env), fmt.Sprintf("%s=%s:%d:%d", Marker, sandbox, self.PID, self.Start))
 }
