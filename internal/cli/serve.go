@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -21,6 +21,7 @@ import (
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
+	"mcpagents/internal/trust"
 	"mcpagents/internal/version"
 	"mcpagents/internal/workspace"
 )
@@ -47,6 +48,9 @@ func serve(opts options.Options) int {
 	}
 	ctx, stop := untilSignal()
 	defer stop()
+	if c, ok := rt.(io.Closer); ok {
+		defer c.Close()
+	}
 	var sweeping sync.WaitGroup
 	sweepCtx, endSweep := context.WithCancel(ctx)
 	sweeping.Go(func() { sweep(sweepCtx, rt, log) })
@@ -121,8 +125,12 @@ func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sa
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the startup directory: %w", err)
 	}
+	rt, err := docker.New(opts.Sandbox.DockerHost)
+	if err != nil {
+		return nil, nil, err
+	}
 	source := login.Codex(opts.Sandbox.AuthSource)
-	roots, rootsErr := resolveRoots(opts, dir, source.Directory())
+	roots, rootsErr := resolveRoots(opts, dir, append(rt.Sockets(), source.Directory()))
 	var unusable *workspace.RootError
 	if errors.As(rootsErr, &unusable) {
 		return nil, nil, rootsErr
@@ -139,9 +147,15 @@ func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sa
 		log.Warn("failed to read source Codex Fast-mode config", "error", err)
 	}
 	l.Describe = func(version string, gate home.Gate) string { return describe(opts, l.Settings, version, gate) }
+	if opts.Sandbox.CAFile != "" {
+		if l.Trust, err = trust.Load(opts.Sandbox.CAFile); err != nil {
+			return nil, nil, fmt.Errorf("--ca_file: %w", err)
+		}
+	}
 	if opts.Sandbox.Runtime == options.RuntimeLocal {
 		return localLauncher(l, log)
 	}
+	rt.RunsIn(opts.Sandbox.SelfContainer)
 	l.Runtime, l.Preflight, l.Spec.FilesDir = rt, true, ".codex"
 	l.CLIVersion = func(ctx context.Context) (string, error) {
 		image, err := rt.Inspect(ctx, l.Spec.Image)
@@ -177,10 +191,11 @@ func localVersion(ctx context.Context) (string, error) {
 	return string(out), nil
 }
 
-func resolveRoots(opts options.Options, dir, loginDir string) (workspace.Roots, error) {
+// resolveRoots resolves the workspaces. Private are paths that a default must
+// not share.
+func resolveRoots(opts options.Options, dir string, private []string) (workspace.Roots, error) {
 	userHome, _ := os.UserHomeDir()
-	return workspace.Resolve(opts.Sandbox.Workspaces, dir, userHome,
-		[]string{loginDir, "/var/run/docker.sock", "/run/docker.sock"})
+	return workspace.Resolve(opts.Sandbox.Workspaces, dir, userHome, private)
 }
 
 func sandboxSpec(opts options.Options, dir string) sandbox.Spec {

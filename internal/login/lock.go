@@ -12,9 +12,13 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// LockFile is the name of the empty file in a login's directory that write-backs of all
-// front ends lock. It stays: removing a lock file is a race of its own.
-const LockFile = ".mcp-agents.lock"
+// The empty files in a login's directory that all front ends lock. They stay: removing a lock
+// file is a race of its own. Who holds the refresher's lock may take the write-back lock, and
+// never the other way round, so the two cannot deadlock.
+const (
+	LockFile        = ".mcp-agents.lock"         // held for one write-back
+	RefreshLockFile = ".mcp-agents-refresh.lock" // held by the one refresher: see [Acquire]
+)
 
 const (
 	// lockWait bounds the wait for another front end, which holds the lock for as long as
@@ -24,36 +28,56 @@ const (
 )
 
 // lockDirectory takes the write-back lock of a login's directory, waiting at most lockWait.
-// The lock dies with its holder's descriptor, so a crash leaves none.
 func lockDirectory(ctx context.Context, root *os.Root) (unlock func(), err error) {
-	if err := createLockFile(root); err != nil {
-		return nil, fmt.Errorf("create the lock file: %w", err)
-	}
-	path := filepath.Join(root.Name(), LockFile)
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	lock := flock.New(path)
-	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return nil, fmt.Errorf("lock %s, which another mcp-agents may hold: %w", path, err)
-	}
-	// The library opens by path and follows links: what it locked must be what we checked.
-	locked, errLocked := lock.Stat()
-	named, errNamed := root.Lstat(LockFile)
-	if err := errors.Join(errLocked, errNamed); err != nil || !os.SameFile(locked, named) {
-		_ = lock.Unlock()
-		return nil, errors.Join(fmt.Errorf("%s was replaced while it was locked", path), err)
-	}
-	return func() { _ = lock.Unlock() }, nil
+	return lock(root, LockFile, func(l *flock.Flock) (bool, error) { return l.TryLockContext(ctx, lockRetry) })
 }
 
-// createLockFile makes the lock file unless it is there. Root gives it to the owner of the
+// tryRefreshLock takes the refresher's lock of a login's directory. It does not wait: unlock is
+// nil while another holds the lock.
+func tryRefreshLock(dir string) (unlock func(), err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return lock(root, RefreshLockFile, (*flock.Flock).TryLock)
+}
+
+// lock takes the lock of a name with try, and returns nil if try did not get it. The lock dies
+// with its holder's descriptor, so a crash leaves none.
+func lock(root *os.Root, name string, try func(*flock.Flock) (bool, error)) (unlock func(), err error) {
+	if err := createLockFile(root, name); err != nil {
+		return nil, fmt.Errorf("create the lock file: %w", err)
+	}
+	path := filepath.Join(root.Name(), name)
+	l := flock.New(path)
+	got, err := try(l)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s, which another mcp-agents may hold: %w", path, err)
+	}
+	if !got {
+		return nil, nil
+	}
+	// The library opens by path and follows links: what it locked must be what we checked.
+	locked, errLocked := l.Stat()
+	named, errNamed := root.Lstat(name)
+	if err := errors.Join(errLocked, errNamed); err != nil || !os.SameFile(locked, named) {
+		_ = l.Unlock()
+		return nil, errors.Join(fmt.Errorf("%s was replaced while it was locked", path), err)
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
+// createLockFile makes a lock file unless it is there. Root gives it to the owner of the
 // directory, whose own front end must be able to open it.
-func createLockFile(root *os.Root) error {
-	f, err := root.OpenFile(LockFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, FileMode)
+func createLockFile(root *os.Root, name string) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, FileMode)
 	if errors.Is(err, fs.ErrExist) {
-		info, err := root.Lstat(LockFile)
+		info, err := root.Lstat(name)
 		if err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("%s %w: remove it", filepath.Join(root.Name(), LockFile), errNotRegular)
+			return fmt.Errorf("%s %w: remove it", filepath.Join(root.Name(), name), errNotRegular)
 		}
 		return err
 	}
@@ -66,7 +90,7 @@ func createLockFile(root *os.Root) error {
 		err = keepOwner(f, dir)
 	}
 	if err != nil {
-		_ = root.Remove(LockFile)
+		_ = root.Remove(name)
 	}
 	return err
 }

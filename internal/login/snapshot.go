@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // MaxFile is the largest login file in bytes. It leaves 1 KiB of a 1 MiB protocol frame for
@@ -38,6 +39,10 @@ type Snapshot struct {
 	files   []File
 	skipped []error
 	missing *MissingError
+
+	expires time.Time   // of the access token; zero if that is not known
+	unlock  func()      // gives the refresher's lock back; nil if it was never held
+	timer   *time.Timer // calls unlock at the latest
 
 	invalid atomic.Bool
 	step    func(string) // called between the steps of a write-back; nil but in tests
@@ -72,7 +77,7 @@ func Take(ctx context.Context, src Source) (*Snapshot, error) {
 	switch {
 	case err == nil:
 		s.fromFile, s.base = true, data
-		s.missing = src.unusable(path, data)
+		s.missing, s.expires = src.judge(path, data)
 		s.add(src.Credential, data)
 	case absent(err):
 		if data = src.fromKey(); data != nil {
@@ -124,20 +129,24 @@ func (s *Snapshot) Missing() error {
 
 // Invalidate reports that the vendor refused this login. From then on nothing is written
 // back, since a refused copy must not replace what the user may have renewed. It does not
-// wait for a write-back under way; one that has not yet renamed its file is given up.
-func (s *Snapshot) Invalidate() { s.invalid.Store(true) }
+// wait for a write-back under way; one that has not yet renamed its file is given up. The
+// refresher's lock is released.
+func (s *Snapshot) Invalidate() {
+	s.invalid.Store(true)
+	s.Release()
+}
 
-// unusable judges a credential that exists. It is copied all the same: the CLI has the last
-// word, the caller decides whether to ask it.
-func (s Source) unusable(path string, data []byte) *MissingError {
+// judge looks at a credential that exists: why it is none, and when its access token ends. It
+// is copied all the same: the CLI has the last word, the caller decides whether to ask it.
+func (s Source) judge(path string, data []byte) (*MissingError, time.Time) {
 	doc, err := decodeObject(data)
 	if err != nil {
-		return s.missingError(path, err.Error())
+		return s.missingError(path, err.Error()), time.Time{}
 	}
 	if len(s.held(doc)) == 0 {
-		return s.missingError(path, "holds no credential")
+		return s.missingError(path, "holds no credential"), time.Time{}
 	}
-	return nil
+	return nil, s.expires(doc)
 }
 
 func (s Source) missingError(path, reason string) *MissingError {

@@ -6,12 +6,15 @@
 // single-use: once a CLI in a sandbox has refreshed, only its copy is alive, and
 // [Snapshot.WriteBack] stores it in the user's directory. What a sandbox hands back is
 // hostile input, and the user's file belongs to the user, so a write-back is conditional:
-// it replaces only the very bytes that the copy descends from.
+// it replaces only the very bytes that the copy descends from. Two copies that refresh at once
+// would spend one token twice, so [Acquire] lets only one sandbox start with a copy that is
+// about to be refreshed.
 package login
 
 import (
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Source says where a provider's login lives and what makes it one. It is plain data; the
@@ -31,6 +34,11 @@ type Source struct {
 	// Account is the member that names whose login it is; a copy of another account is
 	// never written back. Empty means the file does not say.
 	Account string
+	// Refresh is the member with the single-use refresh token. Without a value there the CLI
+	// refreshes nothing, and no front end waits for it.
+	Refresh string
+	// Expiry tells when the access token ends: the first entry that reads well counts.
+	Expiry []Expiry
 
 	// KeyVariables are environment variables that stand in for an absent credential file, the
 	// first one that is set wins, as a credential with the single member KeyMember.
@@ -55,7 +63,14 @@ func Codex(dir string) Source {
 			"OPENAI_API_KEY", "tokens.access_token", "tokens.refresh_token", "tokens.id_token",
 			"agent_identity", "personal_access_token", "bedrock_api_key", "bedrock_access_keys",
 		},
-		Account:      "tokens.account_id",
+		Account: "tokens.account_id",
+		Refresh: "tokens.refresh_token",
+		// Codex refreshes by the same rule: 5 minutes before the access token's own end, and
+		// 8 days after the last refresh where the token does not tell.
+		Expiry: []Expiry{
+			{Member: "tokens.access_token", Kind: JWT},
+			{Member: "last_refresh", Kind: Refreshed, Life: 8 * 24 * time.Hour},
+		},
 		KeyVariables: []string{"CODEX_API_KEY", "OPENAI_API_KEY"},
 		KeyMember:    "OPENAI_API_KEY",
 		Remedy:       "run codex login as this user",

@@ -30,7 +30,9 @@ import (
 // not say. The directory may be a link.
 //
 // ctx bounds the wait for the lock, which is never longer than five seconds: the call at exit
-// needs one that is still alive. The error is not nil only with [Failed]. data is hostile; nothing of it is quoted.
+// needs one that is still alive. The error is not nil only with [Failed]. data is hostile; nothing
+// of it is quoted. Once the user's file has changed, by us or by another, the refresher's lock
+// is released: see [Acquire].
 func (s *Snapshot) WriteBack(ctx context.Context, name string, data []byte) (Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,6 +77,9 @@ func (s *Snapshot) writeBack(ctx context.Context, name string, data []byte) (Out
 	if err == nil && (o.Status == Written || o.Status == Unchanged) {
 		s.earlier[sha256.Sum256(s.base)] = true
 		s.base = bytes.Clone(data)
+	}
+	if err == nil && o.Status != Refused {
+		s.Release() // the user's file has changed, or never will by this copy
 	}
 	return o, err
 }

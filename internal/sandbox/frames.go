@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"mcpagents/internal/wire"
@@ -32,9 +33,6 @@ func (s *Sandbox) handle(f wire.Frame) error {
 	case wire.TypeStarted, wire.TypeData, wire.TypeCredit, wire.TypeEOF, wire.TypeExit:
 		s.mu.Lock()
 		proc := s.proc
-		if f.Type == wire.TypeExit {
-			s.proc = nil
-		}
 		s.mu.Unlock()
 		if proc == nil {
 			return wire.Errorf("%s frame while no command runs", f.Type)
@@ -51,7 +49,7 @@ func (s *Sandbox) handle(f wire.Frame) error {
 		if err := wire.Unmarshal(f, &e); err != nil {
 			return err
 		}
-		return &RemoteError{Code: e.Code, Text: e.Text}
+		return &RemoteError{Code: cut(e.Code), Text: cut(e.Text)}
 	default:
 		return wire.Errorf("%s frame is not for the front end", f.Type)
 	}
@@ -64,14 +62,19 @@ func (s *Sandbox) handleHello(f wire.Frame) error {
 	}
 	if w.Version != wire.Version {
 		return wire.Errorf("sandbox-init %s speaks version %d, this front end %d: rebuild the image with `make images`",
-			w.Build, w.Version, wire.Version)
+			cut(w.Build), w.Version, wire.Version)
 	}
-	select {
-	case s.greeting <- w:
-		return nil
-	default:
+	if s.greeted {
 		return wire.Errorf("a second hello")
 	}
+	s.greeted = true
+	s.greeting <- w // has room for it
+	return nil
+}
+
+// cut bounds a text that the sandbox wrote.
+func cut(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), wire.MaxErrorText)], "?")
 }
 
 func (s *Sandbox) handleCollected(f wire.Frame) error {
@@ -85,11 +88,14 @@ func (s *Sandbox) handleCollected(f wire.Frame) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.asked == 0 {
+	ask := s.collection
+	if ask == nil || ask.names[len(ask.got)] != c.Name {
 		return wire.Errorf("a collected file that nobody asked for")
 	}
-	s.asked--
-	s.collected <- c // has room for every name
+	if ask.got = append(ask.got, c); len(ask.got) == len(ask.names) {
+		s.collection = nil
+		close(ask.done)
+	}
 	return nil
 }
 
@@ -106,6 +112,10 @@ func (p *Process) handle(f wire.Frame) error {
 		if err := wire.Unmarshal(f, &e); err != nil {
 			return err
 		}
+		if (e.Reason == wire.ReasonSpawnFailed) == isClosed(p.started) {
+			return wire.Errorf("an exit for %q that does not fit the start", cut(string(e.Reason)))
+		}
+		p.box.clearProcess() // first, so that who waited for the end can spawn the next
 		p.end(e)
 		return nil
 	case wire.TypeCredit:

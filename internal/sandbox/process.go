@@ -54,7 +54,8 @@ type Process struct {
 	err     error
 }
 
-// Spawn starts the main command.
+// Spawn starts the main command. When the context ends first, the command may
+// still start: Close ends it.
 func (s *Sandbox) Spawn(ctx context.Context, c Command) (*Process, error) {
 	return s.spawn(ctx, c, true)
 }
@@ -97,21 +98,17 @@ func (s *Sandbox) spawn(ctx context.Context, c Command, isMain bool) (*Process, 
 		stdin:  wire.NewOutbox(s.conn, wire.Stdin),
 		stdout: wire.NewInbox(s.conn, wire.Stdout),
 		stderr: wire.NewInbox(s.conn, wire.Stderr)}
-	s.mu.Lock()
-	switch {
-	case s.err != nil:
-		s.mu.Unlock()
-		return nil, s.err
-	case s.proc != nil:
-		s.mu.Unlock()
-		return nil, errors.New("another command runs in the sandbox")
+	if len(c.Argv) == 0 {
+		return nil, errors.New("start a command in the sandbox: its argv is empty")
 	}
-	s.proc = p
-	s.mu.Unlock()
+	if err := s.setProcess(p); err != nil {
+		return nil, err
+	}
 	s.changes.call(c.Changed)
 	sp := wire.Spawn{Argv: c.Argv, Env: c.Env, Dir: c.Dir, Stdin: c.Stdin, Main: isMain, PTY: c.PTY,
 		Lifetime: c.Lifetime, Watch: c.Watch}
 	if err := s.conn.SendJSON(wire.TypeSpawn, sp); err != nil {
+		s.clearProcess() // it was never sent
 		return nil, fmt.Errorf("start %s in the sandbox: %w", c.Argv[0], err)
 	}
 	select {
@@ -119,15 +116,36 @@ func (s *Sandbox) spawn(ctx context.Context, c Command, isMain bool) (*Process, 
 		return p, nil
 	case <-p.done:
 	case <-ctx.Done():
+		p.Discard()
 		return nil, fmt.Errorf("start %s in the sandbox: %w", c.Argv[0], context.Cause(ctx))
 	}
 	if p.err == nil && p.exit.Reason == wire.ReasonSpawnFailed {
-		p.err = &SpawnError{Code: p.exit.Code, Text: p.exit.Text}
+		p.err = &SpawnError{Code: p.exit.Code, Text: cut(p.exit.Text)}
 	}
 	if p.err == nil { // started and ended before we looked
 		return p, nil
 	}
 	return nil, fmt.Errorf("start %s in the sandbox: %w", c.Argv[0], p.err)
+}
+
+// setProcess makes p the command that runs.
+func (s *Sandbox) setProcess(p *Process) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.proc != nil:
+		return errors.New("another command runs in the sandbox")
+	}
+	s.proc = p
+	return nil
+}
+
+func (s *Sandbox) clearProcess() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.proc = nil
 }
 
 // PID is the command's pid inside the sandbox.
@@ -188,14 +206,21 @@ func (p *Process) Stop(ctx context.Context) (wire.Exit, error) {
 }
 
 func (p *Process) begun(pid int) error {
-	select {
-	case <-p.started:
+	if isClosed(p.started) {
 		return wire.Errorf("a second started frame")
-	default:
 	}
 	p.pid = pid
 	close(p.started)
 	return nil
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // end takes the exit. Streams that init did not end, ended with it.

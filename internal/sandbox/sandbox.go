@@ -45,7 +45,7 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() error { return e.Cause }
 
-// RemoteError is an error frame of sandbox-init.
+// RemoteError is an error frame of sandbox-init. Its text is at most 4 KiB.
 type RemoteError struct{ Code, Text string }
 
 func (e *RemoteError) Error() string { return e.Text }
@@ -68,16 +68,25 @@ type Sandbox struct {
 	workers sync.WaitGroup
 	ended   chan struct{} // the stream is over
 
-	mu        sync.Mutex
-	err       error // why, once ended
-	greeting  chan wire.Welcome
-	proc      *Process
-	asked     int
-	collected chan wire.Collected
-	changes   *changes
+	greeting chan wire.Welcome
+	greeted  bool // used by the reader only
 
-	closing sync.Once
-	closed  error
+	mu         sync.Mutex
+	err        error // why, once ended
+	closed     bool  // by us: an end of the stream is no loss
+	proc       *Process
+	collection *collection // the one under way
+	changes    *changes
+
+	closing  sync.Once
+	closeErr error
+}
+
+// collection is one Collect: the answers come in the order of its names.
+type collection struct {
+	names []string
+	got   []wire.Collected
+	done  chan struct{}
 }
 
 // Open makes a sandbox of spec and exchanges hellos with its init. The context
@@ -98,8 +107,7 @@ func Open(ctx context.Context, rt Runtime, spec Spec, log *slog.Logger) (*Sandbo
 	}
 	live, stop := context.WithCancel(context.Background())
 	s := &Sandbox{spec: spec, inst: inst, conn: wire.NewConn(inst, inst), log: log, started: time.Now(), stop: stop,
-		ended: make(chan struct{}), greeting: make(chan wire.Welcome, 1),
-		collected: make(chan wire.Collected, len(wire.FileNames)), changes: newChanges()}
+		ended: make(chan struct{}), greeting: make(chan wire.Welcome, 1), changes: newChanges()}
 	s.workers.Add(2)
 	go s.read()
 	go s.heartbeat(live)
@@ -157,30 +165,31 @@ func (s *Sandbox) PutFile(f wire.File) error {
 }
 
 // Collect reads login files back from the private home. What it returns is
-// hostile.
+// hostile. One collection is possible at a time, and a cancelled one is under
+// way until its answers have come.
 func (s *Sandbox) Collect(ctx context.Context, names ...string) ([]wire.Collected, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	c := &collection{names: names, done: make(chan struct{})}
 	s.mu.Lock()
-	if s.asked != 0 {
+	if s.collection != nil {
 		s.mu.Unlock()
 		return nil, errors.New("collect login files: another collection is under way")
 	}
-	s.asked = len(names)
+	s.collection = c
 	s.mu.Unlock()
 	if err := s.conn.SendJSON(wire.TypeCollect, wire.Collect{Names: names}); err != nil {
 		return nil, fmt.Errorf("collect login files: %w", err)
 	}
-	var got []wire.Collected
-	for len(got) < len(names) {
-		select {
-		case c := <-s.collected:
-			got = append(got, c)
-		case <-s.ended:
-			return got, fmt.Errorf("collect login files: %w", s.Err())
-		case <-ctx.Done():
-			return got, fmt.Errorf("collect login files: %w", context.Cause(ctx))
-		}
+	select {
+	case <-c.done:
+		return c.got, nil
+	case <-s.ended:
+		return nil, fmt.Errorf("collect login files: %w", s.Err())
+	case <-ctx.Done():
+		return nil, fmt.Errorf("collect login files: %w", context.Cause(ctx))
 	}
-	return got, nil
 }
 
 // Close ends the sandbox: bye (TERM, grace, KILL inside), then its destruction,
@@ -188,6 +197,9 @@ func (s *Sandbox) Collect(ctx context.Context, names ...string) ([]wire.Collecte
 // should allow the grace and some seconds.
 func (s *Sandbox) Close(ctx context.Context) error {
 	s.closing.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
 		_ = s.conn.Send(wire.Frame{Type: wire.TypeBye})
 		timer := time.NewTimer(s.spec.Grace + slack)
 		defer timer.Stop()
@@ -197,14 +209,14 @@ func (s *Sandbox) Close(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		s.stop()
-		s.closed = s.inst.Destroy(ctx)
+		s.closeErr = s.inst.Destroy(ctx)
 		s.fail(ErrClosed)
 		_ = s.inst.Close()
 		_ = s.conn.Close()
 		s.workers.Wait()
 		s.changes.close()
 	})
-	return s.closed
+	return s.closeErr
 }
 
 // heartbeat pings, and gives a silent sandbox up after the lifeline's length:
@@ -230,12 +242,16 @@ func (s *Sandbox) heartbeat(ctx context.Context) {
 	}
 }
 
-// fail ends everything that waits. The first reason stays.
+// fail ends everything that waits. The first reason stays; what happens after
+// our own bye is no loss.
 func (s *Sandbox) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return
+	}
+	if s.closed {
+		err = ErrClosed
 	}
 	s.err = err
 	if s.proc != nil {

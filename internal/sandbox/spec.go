@@ -45,7 +45,10 @@ type Spec struct {
 
 // Mount is a host directory or file that the sandbox sees.
 type Mount struct {
-	Path     string
+	Path string // the same inside as outside
+	// Source is where the engine finds it when that is not Path: a front end in
+	// a container sees paths that the engine's machine does not have.
+	Source   string
 	ReadOnly bool // recursively
 }
 

@@ -139,7 +139,9 @@ func serve(t *testing.T, in string, handler Handler, opts Options) ([]string, er
 	return readAll(strings.NewReader(out.String()), ReaderOptions{}), err
 }
 
-func ok(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"method":"m"}}`, id) }
+func ok(id string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"method":"m"}}`, id)
+}
 
 func call(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"m"}`, id) }
 

@@ -30,14 +30,18 @@ func (r *Reader) atHeader() (bool, error) {
 		if len(head) < n {
 			return false, nil
 		}
-		lower := bytes.ToLower(head)
-		if bytes.HasPrefix(lower, contentLength) || bytes.HasPrefix(lower, contentType) {
+		if bytes.EqualFold(head, contentLength) || bytes.EqualFold(head, contentType) {
 			return true, nil
 		}
-		if !bytes.HasPrefix(contentLength, lower) && !bytes.HasPrefix(contentType, lower) {
+		if !begins(contentLength, head) && !begins(contentType, head) {
 			return false, nil
 		}
 	}
+}
+
+// begins reports whether field, in any case, begins with head.
+func begins(field, head []byte) bool {
+	return len(head) <= len(field) && bytes.EqualFold(field[:len(head)], head)
 }
 
 // nextFrame reads one header block and its body.
@@ -162,15 +166,17 @@ func parseLength(value []byte) (int64, bool) {
 // is mistaken for it.
 func cutHeader(line []byte) (stray, header []byte) {
 	const longest = 64 // field, blanks and digits
-	from := max(0, len(line)-longest)
-	i := bytes.LastIndex(bytes.ToLower(line[from:]), contentLength)
-	if i < 0 {
-		return line, nil
+	for i := len(line) - len(contentLength); i >= max(0, len(line)-longest); i-- {
+		value := i + len(contentLength)
+		if !bytes.EqualFold(line[i:value], contentLength) {
+			continue
+		}
+		if _, ok := parseLength(line[value:]); ok {
+			return line[:i], line[i:]
+		}
+		break
 	}
-	if _, ok := parseLength(line[from+i+len(contentLength):]); !ok {
-		return line, nil
-	}
-	return line[:from+i], line[from+i:]
+	return line, nil
 }
 
 func badFrame(format string, args ...any) *MessageError {

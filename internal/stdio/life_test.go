@@ -44,7 +44,7 @@ func TestServeIdleTimer(t *testing.T) {
 			}
 			time.Sleep(time.Minute - 1)
 			assert.True(t, d.running())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			assert.False(t, d.running())
 			require.NoError(t, d.err)
 			assert.Equal(t, 1, hooked)
@@ -73,7 +73,7 @@ func TestServeIdleTimer(t *testing.T) {
 			close(release)
 			time.Sleep(time.Minute - 1)
 			assert.True(t, d.running(), "time counts from the end of the request")
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			assert.False(t, d.running())
 		})
 	})
@@ -118,6 +118,7 @@ func TestIdleTimerStop(t *testing.T) {
 
 		StartIdleTimer(time.Minute, nil, func() { fired++ })
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		assert.Equal(t, 1, fired, "once, and without Stop it would have fired")
 	})
 	t.Run("while busy is asked", func(t *testing.T) {
@@ -125,11 +126,17 @@ func TestIdleTimerStop(t *testing.T) {
 			var timer *IdleTimer
 			answer := make(chan bool)
 			timer = StartIdleTimer(time.Minute, func() bool { return <-answer }, func() { t.Error("fired") })
-			time.Sleep(time.Minute)
-			go timer.Stop()
+			time.Sleep(90 * time.Second)
+			stopped := make(chan struct{})
+			go func() { defer close(stopped); timer.Stop() }()
 			synctest.Wait()
+			select {
+			case <-stopped:
+				t.Error("Stop did not wait for the callback")
+			default:
+			}
 			answer <- false
-			synctest.Wait()
+			<-stopped
 		})
 	})
 	t.Run("a message while busy is asked counts", func(t *testing.T) {
@@ -165,19 +172,26 @@ func TestServeParentWatchdog(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				polls, pids := []bool{}, map[int]bool{}
+				var alive, dead, pid atomic.Int64
 				d := drive(t, echo, Options{Watchdog: Watchdog{
 					Interval: 30 * time.Second,
-					Probe:    func(pid int) error { pids[pid] = true; return c.err },
-					OnPoll:   func(alive bool) { polls = append(polls, alive) },
+					Probe:    func(p int) error { pid.Store(int64(p)); return c.err },
+					OnPoll: func(ok bool) {
+						if ok {
+							alive.Add(1)
+						} else {
+							dead.Add(1)
+						}
+					},
 				}})
 				time.Sleep(30*time.Second - 1)
 				assert.True(t, d.running())
-				assert.Empty(t, polls)
-				time.Sleep(1)
+				assert.Zero(t, alive.Load()+dead.Load())
+				time.Sleep(time.Nanosecond)
 				assert.Equal(t, c.running, d.running())
-				assert.Equal(t, []bool{c.running}, polls)
-				assert.Equal(t, map[int]bool{os.Getppid(): true}, pids, "the real parent")
+				assert.EqualValues(t, 1, alive.Load()+dead.Load())
+				assert.Equal(t, c.running, alive.Load() == 1)
+				assert.EqualValues(t, os.Getppid(), pid.Load(), "the real parent")
 				if c.running {
 					d.cancel()
 					<-d.ended

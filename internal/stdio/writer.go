@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 )
 
 // ErrOutputClosed says that nobody reads the output any more: a broken pipe or
@@ -24,14 +23,15 @@ const copyBelow = 64 << 10
 // never mix. After a failed write every later one returns the same error: the
 // output may have stopped inside a message, and a broken pipe is never retried.
 type Writer struct {
-	mu  sync.Mutex
+	turn chan struct{} // one slot, held while writing; a channel, since tests with a fake clock cannot wait at a mutex
+
 	out io.Writer
 	buf []byte
 	err error
 }
 
 // NewWriter returns a Writer to out.
-func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
+func NewWriter(out io.Writer) *Writer { return &Writer{turn: make(chan struct{}, 1), out: out} }
 
 // Send writes body as one message in the given framing. In line mode a line
 // feed inside body becomes a space: JSON has them only between tokens, and a
@@ -59,8 +59,8 @@ func (w *Writer) Forward(m Message) error {
 // not held whole. It must write whole messages, framing included; an error that
 // it returns ends the Writer as a failed write does.
 func (w *Writer) Stream(write func(out io.Writer) error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
 	if w.err == nil {
 		w.err = outputError(write(w.out))
 	}

@@ -212,7 +212,8 @@ func cutName(f Frame, b []byte) (string, []byte, error) {
 	if len(b) < 1 || len(b) < 1+int(b[0]) {
 		return "", nil, Errorf("malformed %s frame", f.Type)
 	}
-	name, rest := string(b[1:1+b[0]]), b[1+b[0]:]
+	end := 1 + int(b[0])
+	name, rest := string(b[1:end]), b[end:]
 	if !ValidName(name) {
 		return "", nil, Errorf("%s frame names a file that is not on the list", f.Type)
 	}

@@ -149,11 +149,8 @@ func NewOutbox(conn *Conn, stream uint8) *Outbox {
 func (o *Outbox) Write(p []byte) (int, error) {
 	written := 0
 	for written < len(p) {
-		n, err := o.reserve(len(p) - written)
+		n, err := o.send(p[written:])
 		if err != nil {
-			return written, err
-		}
-		if err := o.conn.Send(Frame{Type: TypeData, Stream: o.stream, Payload: p[written : written+n]}); err != nil {
 			return written, err
 		}
 		written += n
@@ -161,7 +158,9 @@ func (o *Outbox) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-func (o *Outbox) reserve(want int) (int, error) {
+// send waits for credit and sends the beginning of p. The lock is held until
+// the frame is queued, so that a concurrent Close cannot put the end before it.
+func (o *Outbox) send(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.credit == 0 && o.end == nil {
@@ -170,7 +169,10 @@ func (o *Outbox) reserve(want int) (int, error) {
 	if o.end != nil {
 		return 0, o.end
 	}
-	n := min(want, o.credit, MaxData)
+	n := min(len(p), o.credit, MaxData)
+	if err := o.conn.Send(Frame{Type: TypeData, Stream: o.stream, Payload: p[:n]}); err != nil {
+		return 0, err
+	}
 	o.credit -= n
 	o.total += int64(n)
 	return n, nil

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"mcpagents/internal/relay"
@@ -67,11 +66,11 @@ func (c *Config) fill() {
 type phase uint8
 
 const (
-	absent    phase = iota // no child: answered here, a call starts a launch
+	absent    phase = iota // no child: it is answered here, a call starts a launch
 	launching              // it waits
 	opening                // a child has our initialize but not answered it: it waits
 	running                // it goes to the child
-	closing                // a failed child is being destroyed: it waits
+	closing                // a failed child is being destroyed: as absent, but a call waits for that
 )
 
 // bridge is the state of one connection. All of it belongs to the event loop.
@@ -155,8 +154,11 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
 	}
 	reading, stopReading := context.WithCancel(context.Background())
-	var reader sync.WaitGroup
-	reader.Go(func() { readClient(reading, in, cfg.MaxMessage, client) })
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		readClient(reading, in, cfg.MaxMessage, client)
+	}()
 	b.launch(ctx)
 	cfg.Ready()
 
@@ -164,8 +166,6 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.shutdown(ctx)
 
 	stopReading()
-	read := make(chan struct{})
-	go func() { reader.Wait(); close(read) }()
 	abandon(read, in)
 	abandon(b.out.Close(), nil)
 	return b.verdict.code

@@ -30,7 +30,8 @@ type Child struct {
 	Agents bool
 }
 
-// Launcher starts a Codex. The context bounds the launch only, not the child.
+// Launcher starts a Codex. The context bounds the launch only, not the child; a
+// Launcher returns soon after it ends.
 type Launcher func(ctx context.Context) (*Child, error)
 
 // LaunchError is a failed launch with a text for the caller of a tool: what is
@@ -128,13 +129,23 @@ func send[T any](ctx context.Context, to chan<- T, v T) bool {
 	}
 }
 
-// close destroys the child and waits for the session's goroutines.
+// close destroys the child and waits for the session's goroutines, at most
+// until ctx ends: a child that could not be destroyed may hold them.
 func (s *session) close(ctx context.Context) error {
 	s.stop()
 	err := s.child.Close(ctx)
-	s.input.Wait()
-	s.tasks.Wait()
-	return err
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.input.Wait()
+		s.tasks.Wait()
+	}()
+	select {
+	case <-done:
+		return err
+	case <-ctx.Done():
+		return errors.Join(err, errors.New("its streams did not end"))
+	}
 }
 
 func (s *session) keepTail(chunk []byte) {

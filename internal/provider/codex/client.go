@@ -21,6 +21,9 @@ const maxUnread = 64 << 20
 // client with such an id is refused.
 const privateIDs = "mcp-agents/"
 
+// private reports whether an id key is of our own requests to Codex.
+func private(key string) bool { return strings.HasPrefix(key, "string:"+privateIDs) }
+
 // call is a tools/call of a tool that we describe.
 type call struct {
 	tool      *tool
@@ -79,7 +82,7 @@ func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Env
 		return
 	}
 	b.open[r.key] = r
-	if strings.HasPrefix(r.key, "string:"+privateIDs) {
+	if private(r.key) {
 		b.respondError(r, stdio.CodeInvalidRequest, "mcp-agents: ids that begin with "+privateIDs+" are reserved")
 		return
 	}
@@ -247,12 +250,7 @@ func (b *bridge) sendToChild(p pending) {
 // between tokens.
 func asLine(m stdio.Message, raw []byte) []byte {
 	if m.Mode == stdio.Framed && bytes.ContainsAny(raw, "\r\n") {
-		raw = bytes.Map(func(r rune) rune {
-			if r == '\r' || r == '\n' {
-				return ' '
-			}
-			return r
-		}, raw)
+		raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
 	}
 	if !m.Terminated {
 		return raw

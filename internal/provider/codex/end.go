@@ -65,9 +65,10 @@ func (b *bridge) clientGone() {
 	if b.phase != running {
 		// Nobody waits for a launch any more, but a client that sent its
 		// questions at once still reads the answers.
-		for _, m := range b.takeWaiting() {
-			if m.request != nil && handshake(m.request.method) {
-				b.answerLocally(m.request, nil)
+		for _, p := range b.takeWaiting() {
+			if p.request != nil && handshake(p.request.method) {
+				b.keepInitialize(p)
+				b.answerLocally(p.request, nil)
 			}
 		}
 		b.finish(verdict{reason: "client disconnected"})
@@ -188,12 +189,12 @@ func (b *bridge) shutdown(ctx context.Context) {
 	}
 	cancel()
 	b.stopLaunch()
-	if b.phase == launching {
+	switch b.phase {
+	case launching:
 		if r := <-b.launched; r.child != nil {
 			b.session = newSession(r.child, b.launches)
 		}
-	}
-	if b.phase == closing {
+	case closing:
 		<-b.closed
 	}
 	if b.session != nil {

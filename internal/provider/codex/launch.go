@@ -12,6 +12,8 @@ import (
 	"mcpagents/internal/login"
 	"mcpagents/internal/provider/codex/home"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/selinux"
+	"mcpagents/internal/trust"
 	"mcpagents/internal/wire"
 	"mcpagents/internal/workspace"
 )
@@ -41,6 +43,8 @@ type Sandboxed struct {
 	NeedLogin bool
 	// Env names variables of the front end that Codex gets.
 	Env []string
+	// Trust holds further certificate authorities; nil means none.
+	Trust *trust.Authorities
 	// CLIVersion finds out what will run, such as "codex-cli 0.153.4", and
 	// fails when it cannot run at all.
 	CLIVersion func(context.Context) (string, error)
@@ -53,10 +57,9 @@ type Sandboxed struct {
 	checked bool // the preflight passed
 }
 
-// Launch starts a sandbox with Codex's server in it.
+// Launch starts a sandbox with Codex's server in it. It may first wait for
+// another sandbox to refresh the login, as login.Acquire says.
 func (s *Sandboxed) Launch(ctx context.Context) (*Child, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
 	if s.RootsErr != nil {
 		return nil, &LaunchError{Text: s.RootsErr.Error()}
 	}
@@ -64,6 +67,17 @@ func (s *Sandboxed) Launch(ctx context.Context) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
+	child, err := s.open(ctx, snapshot)
+	if err != nil {
+		snapshot.Release()
+	}
+	return child, err
+}
+
+// open makes the sandbox and starts the server. The child releases the snapshot.
+func (s *Sandboxed) open(ctx context.Context, snapshot *login.Snapshot) (*Child, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
 	output, err := s.CLIVersion(ctx)
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error()}
@@ -93,7 +107,7 @@ func (s *Sandboxed) Launch(ctx context.Context) (*Child, error) {
 }
 
 func (s *Sandboxed) snapshot(ctx context.Context) (*login.Snapshot, error) {
-	snapshot, err := login.Take(ctx, s.Login)
+	snapshot, err := login.Acquire(ctx, s.Login, s.Log)
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error()}
 	}
@@ -101,6 +115,7 @@ func (s *Sandboxed) snapshot(ctx context.Context) (*login.Snapshot, error) {
 		s.Log.Debug("a login file was not copied", "error", err)
 	}
 	if err := snapshot.Missing(); err != nil && s.NeedLogin {
+		snapshot.Release()
 		return nil, &LaunchError{Text: err.Error()}
 	}
 	return snapshot, nil
@@ -123,6 +138,9 @@ func (s *Sandboxed) spec() sandbox.Spec {
 			spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: git, ReadOnly: s.ReadOnly})
 		}
 	}
+	if s.Trust != nil {
+		spec.Mounts = append(spec.Mounts, s.Trust.Mount())
+	}
 	return spec
 }
 
@@ -140,6 +158,11 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 			return nil, &LaunchError{Text: fmt.Sprintf("put %s into the sandbox: %v", f.Name, err)}
 		}
 	}
+	if s.Trust != nil {
+		if err := s.Trust.Install(ctx, box, s.Runtime.Environ(s.Spec)); err != nil {
+			return nil, &LaunchError{Text: err.Error()}
+		}
+	}
 	if err := s.preflight(ctx, box); err != nil {
 		return nil, err
 	}
@@ -149,10 +172,11 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 		Changed: func(c wire.Collected) { s.writeBack(snapshot, c) },
 	})
 	if err != nil {
-		return nil, &LaunchError{Text: err.Error()}
+		return nil, &LaunchError{Text: err.Error() + s.deniedHint(err)}
 	}
 	return &Child{Stdin: proc.Stdin(), Stdout: proc.Stdout(), Stderr: proc.Stderr(), Wait: proc.Wait,
 		Close: func(ctx context.Context) error {
+			defer snapshot.Release()
 			_, stopErr := proc.Stop(ctx)
 			if lost, ok := errors.AsType[*sandbox.LostError](stopErr); ok {
 				s.Log.Debug("the sandbox was gone before its end", "error", lost)
@@ -170,6 +194,9 @@ func (s *Sandboxed) dir() string {
 
 func (s *Sandboxed) environ(box *sandbox.Sandbox) []string {
 	env := append(s.Runtime.Environ(s.Spec), "CODEX_HOME="+box.Welcome().FilesDir)
+	if s.Trust != nil {
+		env = append(env, s.Trust.Environ(box.Welcome().Home)...)
+	}
 	for _, name := range append(s.Login.KeyVariables[:len(s.Login.KeyVariables):len(s.Login.KeyVariables)], s.Env...) {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
@@ -186,9 +213,26 @@ func (s *Sandboxed) sayWritable(box *sandbox.Sandbox) {
 			continue
 		}
 		s.Log.Warn(fmt.Sprintf("the sandbox runs as %d:%d and cannot write the workspace: writing turns will fail; "+
-			"let its owner start mcp-agents, or name another user with --user", w.UID, w.GID))
+			"let its owner start mcp-agents, or name another user with --user%s", w.UID, w.GID, s.selinuxHint()))
 		s.Log.Debug("not writable", "dir", dir)
 	}
+}
+
+// deniedHint explains a command that could not start in the workspace.
+func (s *Sandboxed) deniedHint(err error) string {
+	failed, ok := errors.AsType[*sandbox.SpawnError](err)
+	if !ok || !strings.Contains(failed.Text, "permission denied") {
+		return ""
+	}
+	return s.selinuxHint()
+}
+
+// selinuxHint says that SELinux may keep a container from the workspace.
+func (s *Sandboxed) selinuxHint() string {
+	if s.Runtime.Name() != "docker" {
+		return ""
+	}
+	return selinux.Hint(os.DirFS("/"), s.Roots.Default())
 }
 
 // writeBack stores a rotated login in the user's own file.
@@ -215,7 +259,7 @@ func (s *Sandboxed) preflight(ctx context.Context, box *sandbox.Sandbox) error {
 		Env:  s.environ(box), Dir: s.dir(), Lifetime: 20 * time.Second,
 	})
 	if err != nil {
-		return &LaunchError{Text: "check Codex's own sandbox: " + err.Error()}
+		return &LaunchError{Text: "check Codex's own sandbox: " + err.Error() + s.deniedHint(err)}
 	}
 	if out.Exit.Code != 0 {
 		first, _, _ := strings.Cut(strings.TrimSpace(string(out.Stderr)), "\n")

@@ -33,7 +33,7 @@ func (b *bridge) fromLine(p relay.Piece) {
 	if err != nil && !b.session.served {
 		b.session.keepTail(p.Data) // such as why Codex will not serve
 	}
-	if err == nil && env.IsResponse() {
+	if env.IsResponse() {
 		p.Data = b.fromResponse(p.Data, env)
 		if p.Data == nil {
 			return
@@ -67,12 +67,14 @@ func (b *bridge) fromHead(p relay.Piece) {
 	s := b.session
 	env := stdio.ScanPrefix(p.Head())
 	key := env.ID.Key()
-	s.dropping = env.IsResponse() && b.swallowed[key] != nil
+	s.dropping = env.IsResponse() && (b.swallowed[key] != nil || private(key))
 	if s.dropping {
 		delete(b.swallowed, key)
 		return
 	}
-	s.streaming = b.answers(env)
+	if s.streaming = b.answers(env); s.streaming != nil {
+		b.alarms.cancel(s.streaming.deadline) // it is being answered
+	}
 	b.native(p, b.framedFor(env))
 }
 
@@ -86,9 +88,7 @@ func (b *bridge) fromRest(p relay.Piece) {
 	if p.Last {
 		if r := s.streaming; r != nil {
 			b.served(r)
-			if b.open[r.key] == r {
-				b.settle(r)
-			}
+			b.settle(r)
 		}
 		s.streaming, s.dropping = nil, false
 	}
@@ -102,6 +102,7 @@ func (b *bridge) native(p relay.Piece, framed bool) {
 	}
 	b.log.Warn("dropped a line of codex", "error", err)
 	if r := b.session.streaming; r != nil {
+		b.session.streaming = nil
 		b.respondError(r, stdio.CodeInternal, "mcp-agents: the answer of codex is a "+err.Error())
 	}
 }
@@ -109,7 +110,7 @@ func (b *bridge) native(p relay.Piece, framed bool) {
 // fromResponse returns the line for the client, nil if it is not for the client.
 func (b *bridge) fromResponse(line []byte, env stdio.Envelope) []byte {
 	key := env.ID.Key()
-	if strings.HasPrefix(key, "string:"+privateIDs) {
+	if private(key) {
 		b.fromPrivate(key, env)
 		return nil
 	}

@@ -20,6 +20,7 @@ type facts struct {
 	rootless    bool
 	user        identity
 	seccomp     string // profile as JSON; empty when the engine cannot filter
+	podman      bool
 	roRecursive bool   // the engine makes read-only binds recursively read-only
 	version     string // of this build
 }
@@ -65,8 +66,8 @@ func configure(spec sandbox.Spec, f facts) (*container.Config, *container.HostCo
 	if f.seccomp != "" {
 		host.SecurityOpt = append(host.SecurityOpt, "seccomp="+f.seccomp)
 	}
-	if host.NetworkMode.IsBridge() || host.NetworkMode.IsDefault() {
-		host.ExtraHosts = []string{"host.docker.internal:host-gateway"}
+	if reachesHost(spec.Network) && !f.podman { // Podman names it by itself
+		host.ExtraHosts = []string{hostName + ":host-gateway"}
 	}
 	return config, host
 }
@@ -95,20 +96,26 @@ func binds(mounts []sandbox.Mount, roRecursive bool) []mount.Mount {
 			options.ReadOnlyForceRecursive = roRecursive
 			options.NonRecursive = !roRecursive
 		}
-		out = append(out, mount.Mount{Type: mount.TypeBind, Source: m.Path, Target: m.Path, ReadOnly: m.ReadOnly, BindOptions: options})
+		out = append(out, mount.Mount{Type: mount.TypeBind, Source: cmp.Or(m.Source, m.Path), Target: m.Path, ReadOnly: m.ReadOnly, BindOptions: options})
 	}
 	return out
 }
 
-// Environ is what a command gets: enough to run, and the proxies. Secrets come
-// by the spawn frame only, never through the container's configuration.
-func (r *Runtime) Environ(sandbox.Spec) []string {
+// Environ is what a command gets: enough to run, and the proxies, of which one
+// on this machine's loopback is renamed to where the sandbox finds this machine.
+// Secrets come by the spawn frame only, never through the container's
+// configuration.
+func (r *Runtime) Environ(spec sandbox.Spec) []string {
 	env := []string{"PATH=" + path, "HOME=" + Home, "USER=" + account, "LOGNAME=" + account,
 		"LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + cmp.Or(os.Getenv("TERM"), "dumb")}
-	for _, name := range []string{"TZ", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-		"http_proxy", "https_proxy", "no_proxy", "all_proxy"} {
+	for _, name := range []string{"TZ", "NO_PROXY", "no_proxy"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
+		}
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+sandboxProxy(v, spec.Network))
 		}
 	}
 	return env

@@ -40,10 +40,17 @@ var remedies = map[EngineProblem]string{
 type EngineError struct {
 	Problem EngineProblem
 	Host    string
+	Found   string // how the address was found; may be empty
 	Cause   error
 }
 
-func (e *EngineError) Error() string { return fmt.Sprintf(remedies[e.Problem], e.Host) }
+func (e *EngineError) Error() string {
+	where := e.Host
+	if e.Found != "" {
+		where += " (" + e.Found + ")"
+	}
+	return fmt.Sprintf(remedies[e.Problem], where)
+}
 
 func (e *EngineError) Unwrap() error { return e.Cause }
 

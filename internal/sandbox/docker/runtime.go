@@ -11,8 +11,7 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/versions"
-	"github.com/docker/docker/client"
+	"github.com/docker/docker/api/types/image"
 
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/tail"
@@ -22,25 +21,28 @@ import (
 
 // Runtime makes sandboxes of containers.
 type Runtime struct {
-	engine *client.Client
+	host     string // the operator's choice of an engine, or empty
+	self     string // the container that we run in, where the operator named it
+	finder   finder
+	sweepAge time.Duration
+	pulls    *pulls
 
-	mu       sync.Mutex
-	rootless *bool // asked once
+	mu   sync.Mutex
+	live *engine // the connection in use; nil before the first and after a failure
 }
 
 // New returns the runtime of the engine at host, such as
-// unix:///var/run/docker.sock; empty means DOCKER_HOST or the default socket. It
-// does not contact the engine.
+// unix:///var/run/docker.sock; empty means the engine that the docker command
+// would use. It does not contact the engine, and only a host that cannot be one
+// is an error: everything else can still change before a call.
 func New(host string) (*Runtime, error) {
-	options := []client.Opt{client.FromEnv, client.WithAPIVersionNegotiation()}
+	r := &Runtime{host: host, finder: newFinder(), sweepAge: sweepAge, pulls: newPulls()}
 	if host != "" {
-		options = append(options, client.WithHost(host))
+		if err := (endpoint{host: host, how: "--docker_host"}).check(); err != nil {
+			return nil, err
+		}
 	}
-	engine, err := client.NewClientWithOpts(options...)
-	if err != nil {
-		return nil, fmt.Errorf("use the Docker engine that --docker_host or DOCKER_HOST names: %w", err)
-	}
-	return &Runtime{engine: engine}, nil
+	return r, nil
 }
 
 // DefaultImage is the image of a provider that belongs to this build.
@@ -49,8 +51,16 @@ func DefaultImage(provider string) string { return "mcp-agents/" + provider + ":
 // Name is docker.
 func (r *Runtime) Name() string { return "docker" }
 
-// Close lets the connections to the engine go.
-func (r *Runtime) Close() error { return r.engine.Close() }
+// Close ends pulls and lets the connections to the engine go.
+func (r *Runtime) Close() error {
+	r.pulls.close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live == nil {
+		return nil
+	}
+	return r.live.Close()
+}
 
 // Image is what an image's labels say.
 type Image struct {
@@ -59,17 +69,36 @@ type Image struct {
 }
 
 // Inspect reads the labels of an image and refuses one whose init speaks
-// another protocol, without starting a container.
+// another protocol, without starting a container. A missing image is pulled
+// when its name says from where.
 func (r *Runtime) Inspect(ctx context.Context, ref string) (Image, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	info, err := r.engine.ImageInspect(ctx, ref)
+	e, err := r.connect(ctx)
+	if err != nil {
+		return Image{}, err
+	}
+	info, err := e.inspectImage(ctx, ref)
+	if errdefs.IsNotFound(err) && fromRegistry(ref) {
+		if err := r.pulls.get(ctx, e, ref); err != nil {
+			return Image{}, err
+		}
+		info, err = e.inspectImage(ctx, ref)
+	}
 	if errdefs.IsNotFound(err) {
 		return Image{}, &ImageError{ref, "is missing: build it with `make images`, or name another with --image"}
 	}
 	if err != nil {
-		return Image{}, engineError(r.engine.DaemonHost(), fmt.Errorf("inspect the image: %w", err))
+		return Image{}, e.failure(fmt.Errorf("inspect the image: %w", err))
 	}
+	return imageOf(ref, info)
+}
+
+func (e *engine) inspectImage(ctx context.Context, ref string) (image.InspectResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return e.ImageInspect(ctx, ref)
+}
+
+func imageOf(ref string, info image.InspectResponse) (Image, error) {
 	var labels map[string]string
 	if info.Config != nil {
 		labels = info.Config.Labels
@@ -89,22 +118,33 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Instanc
 	if _, err := r.Inspect(ctx, spec.Image); err != nil {
 		return nil, err
 	}
-	f, err := r.facts(ctx, spec)
+	e, err := r.connect(ctx)
 	if err != nil {
+		return nil, err
+	}
+	about, err := e.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := factsOf(about, spec)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Mounts, err = r.locate(ctx, e, spec.Mounts); err != nil {
 		return nil, err
 	}
 	config, host := configure(spec, f)
 	create, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	made, err := r.engine.ContainerCreate(create, config, host, nil, nil, containerName(spec))
+	made, err := e.ContainerCreate(create, config, host, nil, nil, containerName(spec))
 	if err != nil {
-		return nil, r.createError(spec, err)
+		return nil, startError(spec, about, e.failure(fmt.Errorf("create the %s container: %w", spec.Provider, err)))
 	}
-	i := &instance{engine: r.engine, id: made.ID, grace: spec.Grace}
+	i := &instance{engine: e, id: made.ID, grace: spec.Grace}
 	if err := i.attachAndStart(ctx); err != nil {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
-		return nil, errors.Join(engineError(r.engine.DaemonHost(), err), i.Destroy(clean))
+		return nil, errors.Join(startError(spec, about, e.failure(err)), i.Destroy(clean))
 	}
 	return i, nil
 }
@@ -113,55 +153,42 @@ func containerName(spec sandbox.Spec) string {
 	return "mcp-agents-" + spec.Provider + "-" + strings.ToLower(spec.ID[:min(12, len(spec.ID))])
 }
 
-func (r *Runtime) createError(spec sandbox.Spec, err error) error {
-	if errdefs.IsInvalidArgument(err) && strings.Contains(err.Error(), "bind source path does not exist") {
-		return fmt.Errorf("the engine does not see a directory to mount (is it on another machine, or not shared with it?): %w", err)
+// startError adds what to do about errors that engines explain badly.
+func startError(spec sandbox.Spec, about Engine, err error) error {
+	text := strings.ToLower(err.Error())
+	switch {
+	case strings.Contains(text, "bind source path does not exist"):
+		return fmt.Errorf("the engine at %s does not see a directory to mount: share it with the engine's machine, or name the container "+
+			"that mcp-agents runs in with --self-container: %w", about.Host, err)
+	case spec.OCIRuntime != "" && strings.Contains(text, "runtime") &&
+		(strings.Contains(text, "unknown") || strings.Contains(text, "invalid") || strings.Contains(text, "not found")):
+		return fmt.Errorf("the engine has no OCI runtime %q (it has %s): install it and name it in the engine's daemon.json, "+
+			"or choose another with --oci_runtime: %w", spec.OCIRuntime, strings.Join(about.Runtimes, ", "), err)
 	}
-	return engineError(r.engine.DaemonHost(), fmt.Errorf("create the %s container: %w", spec.Provider, err))
+	return err
 }
 
-// facts asks the engine once what it is, and looks at the workspace.
-func (r *Runtime) facts(ctx context.Context, spec sandbox.Spec) (facts, error) {
-	rootless, err := r.isRootless(ctx)
-	if err != nil {
+// factsOf is what the container's configuration depends on beside the spec.
+func factsOf(about Engine, spec sandbox.Spec) (facts, error) {
+	f := facts{rootless: about.Rootless, roRecursive: about.RecursiveReadOnly, podman: about.Podman, version: version.Version}
+	var err error
+	if f.user, err = choose(spec.User, about.Rootless, selfIdentity(), workspaceOwner(spec.WorkDir)); err != nil {
 		return facts{}, err
 	}
-	ws := workspaceOwner(spec.WorkDir)
-	f := facts{rootless: rootless, version: version.Version}
-	if f.user, err = choose(spec.User, rootless, selfIdentity(), ws); err != nil {
-		return facts{}, err
+	// Podman takes the name of a file where Docker takes the profile, and its
+	// own default profile lets user namespaces be made.
+	if about.Seccomp && !about.Podman {
+		if f.seccomp, err = Profile(spec.Provider); err != nil {
+			return facts{}, err
+		}
 	}
-	if f.seccomp, err = Profile(spec.Provider); err != nil {
-		return facts{}, err
-	}
-	f.roRecursive = versions.GreaterThanOrEqualTo(r.engine.ClientVersion(), "1.44")
 	return f, nil
-}
-
-func (r *Runtime) isRootless(ctx context.Context) (bool, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.rootless != nil {
-		return *r.rootless, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	info, err := r.engine.Info(ctx)
-	if err != nil {
-		return false, engineError(r.engine.DaemonHost(), fmt.Errorf("ask the engine what it is: %w", err))
-	}
-	rootless := false
-	for _, o := range info.SecurityOptions {
-		rootless = rootless || strings.Contains(o, "name=rootless")
-	}
-	r.rootless = &rootless
-	return rootless, nil
 }
 
 // instance is one container.
 type instance struct {
 	*stream
-	engine *client.Client
+	engine *engine
 	id     string
 	grace  time.Duration
 	diag   tail.Buffer
@@ -174,7 +201,7 @@ func (i *instance) Diagnostics() string { return i.diag.String() }
 func (i *instance) attachAndStart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	conn, err := i.engine.ContainerAttach(ctx, i.id, container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	conn, err := i.engine.attach(ctx, i.id)
 	if err != nil {
 		return fmt.Errorf("attach to the container: %w", err)
 	}
@@ -200,9 +227,11 @@ func (i *instance) Destroy(ctx context.Context) error {
 	if i.stream != nil && i.awaitRemoval(ctx, i.grace+2*time.Second) == nil {
 		return nil
 	}
-	err := i.engine.ContainerRemove(ctx, i.id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	remove, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := i.engine.ContainerRemove(remove, i.id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	if err != nil && !gone(err) && !errdefs.IsConflict(err) { // conflict: the removal is under way
-		return engineError(i.engine.DaemonHost(), fmt.Errorf("remove container %.12s: %w", i.id, err))
+		return i.engine.failure(fmt.Errorf("remove container %.12s: %w", i.id, err))
 	}
 	if err := i.awaitRemoval(ctx, callTimeout); err != nil {
 		return fmt.Errorf("container %.12s is still there (remove it with `docker rm -f %.12s`): %w", i.id, i.id, err)

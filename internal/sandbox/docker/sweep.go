@@ -28,22 +28,26 @@ var sweepable = map[container.ContainerState]bool{
 func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	list, err := r.ours(ctx)
+	e, err := r.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := e.ours(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var lines []string
 	var failed error
 	for _, c := range list {
-		since, ok := r.idleSince(ctx, c)
-		if !ok || time.Since(since) < sweepAge {
+		since, ok := e.idleSince(ctx, c)
+		if !ok || time.Since(since) < r.sweepAge {
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("container %.12s: %s", c.ID, c.State))
 		if dryRun {
 			continue
 		}
-		err := r.engine.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		err := e.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		if err != nil && !gone(err) {
 			failed = errors.Join(failed, fmt.Errorf("remove container %.12s: %w", c.ID, err))
 		}
@@ -52,7 +56,7 @@ func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 }
 
 // idleSince is when a container stopped being able to do anything by itself.
-func (r *Runtime) idleSince(ctx context.Context, c container.Summary) (time.Time, bool) {
+func (e *engine) idleSince(ctx context.Context, c container.Summary) (time.Time, bool) {
 	if !sweepable[c.State] {
 		return time.Time{}, false
 	}
@@ -60,7 +64,7 @@ func (r *Runtime) idleSince(ctx context.Context, c container.Summary) (time.Time
 	if c.State == container.StateCreated {
 		return created, true
 	}
-	info, err := r.engine.ContainerInspect(ctx, c.ID)
+	info, err := e.ContainerInspect(ctx, c.ID)
 	if err != nil || info.State == nil {
 		return time.Time{}, false
 	}
@@ -72,11 +76,11 @@ func (r *Runtime) idleSince(ctx context.Context, c container.Summary) (time.Time
 }
 
 // ours lists the containers that carry our label, in any state.
-func (r *Runtime) ours(ctx context.Context) ([]container.Summary, error) {
-	list, err := r.engine.ContainerList(ctx, container.ListOptions{All: true,
+func (e *engine) ours(ctx context.Context) ([]container.Summary, error) {
+	list, err := e.ContainerList(ctx, container.ListOptions{All: true,
 		Filters: filters.NewArgs(filters.Arg("label", LabelSandbox))})
 	if err != nil {
-		return nil, engineError(r.engine.DaemonHost(), fmt.Errorf("list sandbox containers: %w", err))
+		return nil, e.failure(fmt.Errorf("list sandbox containers: %w", err))
 	}
 	return list, nil
 }
@@ -85,7 +89,11 @@ func (r *Runtime) ours(ctx context.Context) ([]container.Summary, error) {
 func (r *Runtime) List(ctx context.Context) ([]sandbox.Listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	list, err := r.ours(ctx)
+	e, err := r.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := e.ours(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +101,7 @@ func (r *Runtime) List(ctx context.Context) ([]sandbox.Listed, error) {
 	for _, c := range list {
 		l := sandbox.Listed{ID: c.ID, Sandbox: c.Labels[LabelSandbox], Provider: c.Labels[LabelProvider],
 			Instance: c.Labels[LabelInstance], Image: c.Image, State: c.State}
-		info, err := r.engine.ContainerInspect(ctx, c.ID)
+		info, err := e.ContainerInspect(ctx, c.ID)
 		if gone(err) {
 			continue
 		}

@@ -127,8 +127,7 @@ func (i *instance) Destroy(ctx context.Context) error {
 		_ = i.cmd.Process.Kill()
 	}
 	<-i.dead
-	if err := killMarked(ctx, func(m mark) bool { return m.sandbox == i.id }); err != nil {
-		return err
-	}
-	return i.home.remove()
+	// The home goes even when the context ends before everything is verified: it holds a login.
+	err := killMarked(ctx, func(m mark) bool { return m.sandbox == i.id })
+	return errors.Join(err, i.home.remove())
 }

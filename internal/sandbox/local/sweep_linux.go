@@ -23,8 +23,14 @@ type mark struct {
 }
 
 // readMark reads the marker of a process, which only processes of the same user
-// show.
+// show. The marker's pid means nothing outside its own pid namespace, so that a
+// process of another one (in a container) has none.
 func readMark(pid int) (mark, bool) {
+	own, err1 := os.Readlink("/proc/self/ns/pid")
+	its, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	if err1 != nil || err2 != nil || own != its {
+		return mark{}, false
+	}
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return mark{}, false

@@ -1,0 +1,24 @@
+# The front end as an image, for `docker run -i --rm -v /var/run/docker.sock:/var/run/docker.sock … mcp-agents --provider codex`.
+# It works with the classic builder and with BuildKit.
+ARG GO_BASE=golang:1.26-bookworm
+
+FROM ${GO_BASE} AS build
+LABEL mcp-agents.stage="front-end"
+# Read by go itself; unset means its default.
+ARG GOPROXY
+ARG GOSUMDB
+ARG GOFLAGS
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY cmd cmd
+COPY internal internal
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o /out/usr/local/bin/mcp-agents ./cmd/mcp-agents \
+ && install -d -m 1777 /out/tmp \
+ && install -D -m 0644 /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ca-certificates.crt
+
+FROM scratch
+COPY --from=build /out/ /
+LABEL mcp-agents.protocol="1"
+ENV PATH=/usr/local/bin
+ENTRYPOINT ["/usr/local/bin/mcp-agents"]

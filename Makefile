@@ -1,0 +1,85 @@
+# `make help` lists the targets. Set-up that a fresh Debian machine needs (an engine, base images, a C compiler for the
+# race detector) is done by the targets that need it when they run as root; elsewhere they say what they do without.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)
+ARCH    := $(shell go env GOARCH)
+BIN     := $(CURDIR)/bin
+
+FUZZTIME  ?= 10s
+BENCH     ?= .
+BENCHTIME ?= 1s
+
+# Static, free of this machine's paths, and the same bytes from the same sources: the images' digests rely on it.
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w'
+
+# With an engine the suites test real sandboxes. Without one they say that they are skipped, unless it is required.
+export MCP_AGENTS_TEST_IMAGE_CODEX ?= mcp-agents/codex:$(VERSION)
+export MCP_AGENTS_TEST_BIN ?= $(BIN)
+
+# $(call with_engine,WITH,WITHOUT): one shell command for each case. A required engine that is absent is a failure.
+define with_engine
+if .ci/engine.sh; then $(1); \
+elif [[ "$${MCP_AGENTS_REQUIRE_ENGINE:-}" == 1 ]]; then echo "an engine is required (MCP_AGENTS_REQUIRE_ENGINE=1)" >&2; exit 1; \
+else $(2); fi
+endef
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+.PHONY: build
+build: ## build the programs for this machine and, statically, for Linux into bin/
+	@echo "building $(VERSION) into bin/" >&2
+	@mkdir -p bin
+	@$(GO_BUILD) -o bin/ ./cmd/...
+	@GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o bin/mcp-agents-linux-$(ARCH) ./cmd/mcp-agents
+	@GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o bin/sandbox-init-linux-$(ARCH) ./cmd/sandbox-init
+
+.PHONY: base-images
+base-images: ## find, pull or make the base images
+	@.ci/engine.sh
+	@for name in BASE NODE_BASE GO_BASE; do printf '%-10s %s\n' "$$name" "$$(images/base/ensure.sh "$$name")"; done
+
+.PHONY: images
+images: ## build the images whose inputs changed: mcp-agents and mcp-agents/codex
+	@.ci/engine.sh
+	@mkdir -p bin
+	@arch=$$(docker version --format '{{.Server.Arch}}'); \
+	 GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/sandbox-init-linux-$$arch ./cmd/sandbox-init
+	@images/build.sh codex $(VERSION)
+	@images/build.sh front-end $(VERSION)
+
+.PHONY: demo
+demo: build ## show the whole thing working, offline, with a scripted model
+	@$(call with_engine,\
+	  $(MAKE) images && bin/mcp-agents demo,\
+	  echo "demo: no engine: using the local runtime (no isolation of files)" >&2; MCP_AGENTS_RUNTIME=local bin/mcp-agents demo)
+
+.PHONY: test
+test: build ## run every suite with the race detector, the docker suites where an engine can be had
+	@$(call with_engine,$(MAKE) images,echo "test: no engine: the docker suites are skipped; the local runtime is tested" >&2)
+	@echo "go vet ./..." >&2
+	@go vet ./...
+	@.ci/test.sh
+
+.PHONY: lint
+lint: ## check format, vet, staticcheck, known vulnerabilities, and that every platform compiles
+	@.ci/lint.sh
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME (default 10s)
+	@.ci/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: build ## run the benchmarks (BENCH=regexp BENCHTIME=1s)
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: clean
+clean: ## remove bin/ (images stay: docker rmi mcp-agents mcp-agents/codex)
+	rm -rf bin

@@ -1,0 +1,100 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/selfcontainer"
+)
+
+// RunsIn names the container that this process itself runs in, where it cannot
+// be found; empty means that it is looked for.
+func (r *Runtime) RunsIn(id string) { r.self = id }
+
+// locate adds to each mount where the engine finds its content, when this
+// process runs in a container of that engine.
+func (r *Runtime) locate(ctx context.Context, e *engine, mounts []sandbox.Mount) ([]sandbox.Mount, error) {
+	own, ok, err := r.ownContainer(ctx, e)
+	if err != nil || !ok {
+		return mounts, err
+	}
+	out := make([]sandbox.Mount, len(mounts))
+	for i, m := range mounts {
+		source, readOnly, err := own.Locate(m.Path)
+		if err != nil {
+			return nil, fmt.Errorf("share with a sandbox: %w", err)
+		}
+		// What we may only read, no sandbox writes for us.
+		m.Source, m.ReadOnly = source, m.ReadOnly || readOnly
+		out[i] = m
+	}
+	return out, nil
+}
+
+// ownContainer looks this process's container up at the engine. There is none
+// on a plain machine, nor when the engine does not know it: then the engine
+// runs inside our container, or elsewhere, and paths are the engine's own.
+func (r *Runtime) ownContainer(ctx context.Context, e *engine) (selfcontainer.Container, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if r.self != "" {
+		info, err := e.ContainerInspect(ctx, r.self)
+		if errdefs.IsNotFound(err) {
+			return selfcontainer.Container{}, false, fmt.Errorf("--self-container %s: the engine at %s knows no such container: "+
+				"name the one that mcp-agents runs in, or leave the flag out", r.self, redacted(e.at.host))
+		}
+		return ownMounts(info), err == nil, e.failure(err)
+	}
+	hostname, _ := os.Hostname()
+	for _, id := range selfcontainer.Candidates(os.DirFS("/"), hostname) {
+		info, err := e.ContainerInspect(ctx, id)
+		switch {
+		case errdefs.IsNotFound(err):
+			continue
+		case err != nil:
+			return selfcontainer.Container{}, false, e.failure(fmt.Errorf("look up our own container: %w", err))
+		case info.ContainerJSONBase != nil && strings.HasPrefix(info.ID, id): // else a name that looks like an id
+			return ownMounts(info), true, nil
+		}
+	}
+	return selfcontainer.Container{}, false, nil
+}
+
+// ownMounts are the mounts of our container as the engine tells them. Binds and
+// local volumes have a directory on the engine's machine; nothing else has.
+func ownMounts(info container.InspectResponse) selfcontainer.Container {
+	var own selfcontainer.Container
+	if info.ContainerJSONBase == nil {
+		return own
+	}
+	own.ID = info.ID
+	for _, m := range info.Mounts {
+		out := selfcontainer.Mount{Target: resolved(m.Destination), ReadOnly: !m.RW}
+		if m.Type == mount.TypeBind || (m.Type == mount.TypeVolume && (m.Driver == "" || m.Driver == "local")) {
+			out.Source = m.Source
+		}
+		own.Mounts = append(own.Mounts, out)
+	}
+	if info.HostConfig != nil {
+		for target := range info.HostConfig.Tmpfs {
+			own.Mounts = append(own.Mounts, selfcontainer.Mount{Target: resolved(target)})
+		}
+	}
+	return own
+}
+
+// resolved is where a mount really is: an image may have /var/run as a link.
+func resolved(target string) string {
+	if real, err := filepath.EvalSymlinks(target); err == nil {
+		return real
+	}
+	return target
+}
