@@ -7,6 +7,7 @@ import (
 
 	"github.com/containerd/console"
 
+	"mcpagents/internal/pipe"
 	"mcpagents/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func (c *command) open() (*streamEnds, error) {
 		return fail(err)
 	}
 	for i := 1; i <= 2; i++ {
-		if e.parent[i], e.child[i], err = os.Pipe(); err != nil {
+		if e.parent[i], e.child[i], err = pipe.New(wire.Window); err != nil {
 			return fail(err)
 		}
 	}

@@ -53,19 +53,83 @@ func (r *Runtime) ownContainer(ctx context.Context, e *engine) (selfcontainer.Co
 		}
 		return ownMounts(info), err == nil, e.failure(err)
 	}
+	root := os.DirFS("/")
 	hostname, _ := os.Hostname()
-	for _, id := range selfcontainer.Candidates(os.DirFS("/"), hostname) {
-		info, err := e.ContainerInspect(ctx, id)
-		switch {
-		case errdefs.IsNotFound(err):
-			continue
-		case err != nil:
-			return selfcontainer.Container{}, false, e.failure(fmt.Errorf("look up our own container: %w", err))
-		case info.ContainerJSONBase != nil && strings.HasPrefix(info.ID, id): // else a name that looks like an id
+	for _, c := range selfcontainer.Candidates(root, hostname) {
+		info, err := e.candidate(ctx, c, selfcontainer.UpperDir(root))
+		if err != nil {
+			return selfcontainer.Container{}, false, err
+		}
+		if info.ContainerJSONBase != nil {
 			return ownMounts(info), true, nil
 		}
 	}
 	return selfcontainer.Container{}, false, nil
+}
+
+// candidate looks a candidate up, and gives nothing when it is not ours.
+func (e *engine) candidate(ctx context.Context, c selfcontainer.Candidate, upperDir string) (container.InspectResponse, error) {
+	var none container.InspectResponse
+	info, err := e.ContainerInspect(ctx, c.ID)
+	switch {
+	case errdefs.IsNotFound(err):
+		return none, nil
+	case err != nil:
+		return none, e.failure(fmt.Errorf("find our own container: %w", err))
+	case info.ContainerJSONBase == nil || !strings.HasPrefix(info.ID, c.ID): // a name that looks like an id
+		return none, nil
+	case c.Certain || sameRoot(info, upperDir):
+		return info, nil
+	}
+	// Ours, or that of another container whose network ours has joined.
+	joined, err := e.joined(ctx, info.ID, strings.TrimPrefix(info.Name, "/"))
+	if err != nil {
+		return none, err
+	}
+	for _, id := range joined {
+		if other, err := e.ContainerInspect(ctx, id); err == nil && sameRoot(other, upperDir) {
+			return other, nil
+		}
+	}
+	if len(joined) > 0 || differentRoot(info, upperDir) {
+		return none, fmt.Errorf("container %.12s shares its network with others, and which of them mcp-agents runs in cannot be found: "+
+			"name it with --self-container", info.ID)
+	}
+	return info, nil
+}
+
+// joined lists the running containers that use the network of another.
+func (e *engine) joined(ctx context.Context, id, name string) ([]string, error) {
+	list, err := e.ContainerList(ctx, container.ListOptions{})
+	if err != nil {
+		return nil, e.failure(fmt.Errorf("find our own container: %w", err))
+	}
+	var ids []string
+	for _, c := range list {
+		if mode := c.HostConfig.NetworkMode; mode == "container:"+id || mode == "container:"+name {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, nil
+}
+
+// sameRoot reports whether a container's root is known to be ours. Our own view
+// of the path may lack its beginning.
+func sameRoot(info container.InspectResponse, upperDir string) bool {
+	its := itsUpperDir(info)
+	return its != "" && upperDir != "" && strings.HasSuffix(its, upperDir)
+}
+
+// differentRoot reports whether a container's root is known not to be ours.
+func differentRoot(info container.InspectResponse, upperDir string) bool {
+	return itsUpperDir(info) != "" && upperDir != "" && !sameRoot(info, upperDir)
+}
+
+func itsUpperDir(info container.InspectResponse) string {
+	if info.ContainerJSONBase == nil {
+		return ""
+	}
+	return info.GraphDriver.Data["UpperDir"]
 }
 
 // ownMounts are the mounts of our container as the engine tells them. Binds and

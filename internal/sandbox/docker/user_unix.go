@@ -3,6 +3,7 @@
 package docker
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -21,4 +22,13 @@ func workspaceOwner(dir string) owner {
 		return owner{uid: os.Geteuid(), gid: os.Getegid()}
 	}
 	return owner{uid: int(sys.Uid), gid: int(sys.Gid), groupWritable: st.Mode().Perm()&0o020 != 0}
+}
+
+// fileID tells a file from another that took its path.
+func fileID(path string) (string, error) {
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil {
+		return "", &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return fmt.Sprintf("%d:%d", st.Dev, st.Ino), nil
 }

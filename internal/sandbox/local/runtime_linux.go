@@ -11,9 +11,11 @@ import (
 	"syscall"
 	"time"
 
+	"mcpagents/internal/pipe"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/tail"
 	"mcpagents/internal/version"
+	"mcpagents/internal/wire"
 )
 
 // slack is what the end of init may take beyond the grace.
@@ -72,11 +74,11 @@ type instance struct {
 }
 
 func (i *instance) start(init []string, spec sandbox.Spec) error {
-	childIn, in, err := os.Pipe()
+	childIn, in, err := pipe.New(wire.Window)
 	if err != nil {
 		return fmt.Errorf("make a pipe to sandbox-init: %w", err)
 	}
-	out, childOut, err := os.Pipe()
+	out, childOut, err := pipe.New(2 * wire.Window)
 	if err != nil {
 		_, _ = childIn.Close(), in.Close()
 		return fmt.Errorf("make a pipe from sandbox-init: %w", err)
