@@ -157,6 +157,11 @@ func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sa
 	}
 	rt.RunsIn(opts.Sandbox.SelfContainer)
 	l.Runtime, l.Preflight, l.Spec.FilesDir = rt, true, ".codex"
+	l.PreflightKey = func(ctx context.Context) (string, error) {
+		spec := l.Spec
+		spec.WorkDir = l.Roots.Default()
+		return rt.ConfinementKey(ctx, spec)
+	}
 	l.CLIVersion = func(ctx context.Context) (string, error) {
 		image, err := rt.Inspect(ctx, l.Spec.Image)
 		return image.CLIVersion, err

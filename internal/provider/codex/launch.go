@@ -50,6 +50,9 @@ type Sandboxed struct {
 	CLIVersion func(context.Context) (string, error)
 	// Preflight checks Codex's own sandbox before the first launch.
 	Preflight bool
+	// PreflightKey names all that the preflight's result depends on, so that a
+	// pass is remembered between front ends; nil remembers nothing.
+	PreflightKey func(context.Context) (string, error)
 	// Describe, if set, is logged with the version once Codex runs.
 	Describe func(version string, gate home.Gate) string
 	Log      *slog.Logger
@@ -246,27 +249,4 @@ func (s *Sandboxed) writeBack(snapshot *login.Snapshot, c wire.Collected) {
 	if err != nil {
 		s.Log.Debug("write-back", "error", err)
 	}
-}
-
-// preflight runs a command in Codex's own sandbox. When that cannot work,
-// every command of a turn fails while the turn itself "completes".
-func (s *Sandboxed) preflight(ctx context.Context, box *sandbox.Sandbox) error {
-	if !s.Preflight || s.checked {
-		return nil
-	}
-	out, err := box.Run(ctx, sandbox.Command{
-		Argv: []string{"codex", "sandbox", "-c", `sandbox_mode="read-only"`, "--", "true"},
-		Env:  s.environ(box), Dir: s.dir(), Lifetime: 20 * time.Second,
-	})
-	if err != nil {
-		return &LaunchError{Text: "check Codex's own sandbox: " + err.Error() + s.deniedHint(err)}
-	}
-	if out.Exit.Code != 0 {
-		first, _, _ := strings.Cut(strings.TrimSpace(string(out.Stderr)), "\n")
-		return &LaunchError{Text: "Codex's own sandbox cannot start inside this container (" + first + "): " +
-			"the engine does not apply the seccomp profile of mcp-agents, or the host forbids user namespaces " +
-			"(AppArmor: sysctl kernel.apparmor_restrict_unprivileged_userns=0; Debian: kernel.unprivileged_userns_clone=1)"}
-	}
-	s.checked = true
-	return nil
 }

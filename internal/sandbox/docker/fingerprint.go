@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -25,4 +26,27 @@ func (r *Runtime) Fingerprint(ctx context.Context, spec sandbox.Spec) (string, e
 		parts = append(parts, id)
 	}
 	return strings.Join(parts, " "), nil
+}
+
+// ConfinementKey names all of this engine that decides whether a sandbox inside
+// a container of spec can work: the engine, the image, the seccomp profile and
+// the user.
+func (r *Runtime) ConfinementKey(ctx context.Context, spec sandbox.Spec) (string, error) {
+	image, err := r.Inspect(ctx, spec.Image)
+	if err != nil {
+		return "", err
+	}
+	e, err := r.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	about, err := e.describe(ctx)
+	if err != nil {
+		return "", err
+	}
+	f, err := factsOf(about, spec)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %s %s %s %s %x", about.Host, about.Version, about.Cgroup, image.ID, f.user, sha256.Sum256([]byte(f.seccomp))), nil
 }
