@@ -20,6 +20,7 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w'
 
 # With an engine the suites test real sandboxes. Without one they say that they are skipped, unless it is required.
 export MCP_AGENTS_TEST_IMAGE_CODEX ?= mcp-agents/codex:$(VERSION)
+export MCP_AGENTS_TEST_IMAGE_CLAUDE ?= mcp-agents/claude:$(VERSION)
 export MCP_AGENTS_TEST_BIN ?= $(BIN)
 
 # $(call with_engine,WITH,WITHOUT): one shell command for each case. A required engine that is absent is a failure.
@@ -47,12 +48,13 @@ base-images: ## find, pull or make the base images
 	@for name in BASE NODE_BASE GO_BASE; do printf '%-10s %s\n' "$$name" "$$(images/base/ensure.sh "$$name")"; done
 
 .PHONY: images
-images: ## build the images whose inputs changed: mcp-agents and mcp-agents/codex
+images: ## build the images whose inputs changed: mcp-agents, mcp-agents/codex and mcp-agents/claude
 	@.ci/engine.sh
 	@mkdir -p bin
 	@arch=$$(docker version --format '{{.Server.Arch}}'); \
 	 GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/sandbox-init-linux-$$arch ./cmd/sandbox-init
 	@images/build.sh codex $(VERSION)
+	@images/build.sh claude $(VERSION)
 	@images/build.sh front-end $(VERSION)
 
 .PHONY: demo

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds one of our images where its inputs changed: build.sh codex|front-end VERSION
+# Builds one of our images where its inputs changed: build.sh codex|claude|agy|front-end VERSION
 #
 # A digest over everything that goes into the image is kept as its label, so that nothing is rebuilt in vain and a fresh
 # engine, a new checkout or another architecture are never mistaken for "up to date".
@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 
 say() { echo "images: $*" >&2; }
 
-name=${1:?usage: build.sh codex|front-end VERSION}
-version=${2:?usage: build.sh codex|front-end VERSION}
+name=${1:?usage: build.sh codex|claude|agy|front-end VERSION}
+version=${2:?usage: build.sh codex|claude|agy|front-end VERSION}
 arch=$(docker version --format '{{.Server.Arch}}')
 
 case $name in
@@ -18,6 +18,18 @@ codex)
 	tags=("mcp-agents/codex:$version")
 	inputs=("$dockerfile" "bin/sandbox-init-linux-$arch")
 	bases=(BASE NODE_BASE)
+	;;
+claude)
+	dockerfile=images/claude/Dockerfile
+	tags=("mcp-agents/claude:$version")
+	inputs=("$dockerfile" "bin/sandbox-init-linux-$arch")
+	bases=(BASE NODE_BASE)
+	;;
+agy)
+	dockerfile=images/agy/Dockerfile
+	tags=("mcp-agents/gemini:$version")
+	inputs=("$dockerfile" "bin/sandbox-init-linux-$arch")
+	bases=(BASE)
 	;;
 front-end)
 	dockerfile=Dockerfile
@@ -31,16 +43,21 @@ front-end)
 	;;
 esac
 
-args=(--build-arg "TARGETARCH=$arch")
+args=()
 for base in "${bases[@]}"; do
 	ref=$(images/base/ensure.sh "$base")
 	args+=(--build-arg "$base=$ref")
 done
 
+# What is downloaded for agy is named by the caller.
+if [[ $name == agy ]]; then
+	for variable in AGY_URL AGY_VERSION AGY_SHA256; do args+=(--build-arg "$variable=${!variable:-}"); done
+fi
+
 # The digest covers the bases' names and the files, not the settings of this machine that follow.
 digest() {
 	{
-		printf '%s\n' "${args[@]}"
+		printf '%s\n' "$arch" "${args[@]}"
 		find "${inputs[@]}" -type f ! -name '*_test.go' ! -path '*/testdata/*' -print | LC_ALL=C sort |
 			while read -r file; do printf '%s ' "$file" && cksum <"$file"; done
 	} | { sha256sum 2>/dev/null || shasum -a 256; } | cut -d' ' -f1
@@ -65,7 +82,9 @@ done
 case "${HTTPS_PROXY:-}${https_proxy:-}${HTTP_PROXY:-}${http_proxy:-}" in
 *127.0.0.1* | *localhost* | *'[::1]'*) args+=(--network host) ;;
 esac
-if [[ $name == codex ]] && command -v npm >/dev/null; then
+# The classic builder does not set it.
+[[ $name == front-end ]] || args+=(--build-arg "TARGETARCH=$arch")
+if [[ $name == codex || $name == claude ]] && command -v npm >/dev/null; then
 	# Without -l this lists only what somebody set.
 	registry=${npm_config_registry:-${NPM_CONFIG_REGISTRY:-$(npm config ls 2>/dev/null | sed -n 's/^registry = "\(.*\)".*/\1/p' | tail -n 1)}}
 	[[ -z $registry ]] || args+=(--build-arg "NPM_CONFIG_REGISTRY=$registry")

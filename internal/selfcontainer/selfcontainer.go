@@ -26,28 +26,54 @@ var (
 // directory on the engine's machine, which bears the container's id.
 var ownFiles = []string{"/etc/hostname", "/etc/hosts", "/etc/resolv.conf", "/run/.containerenv"}
 
-// Candidates returns ids that the container of this process may have, the
-// likeliest first, and none outside a container. They are guesses: an id of a
-// pod's sandbox or of a container around ours is one too, so that each must be
-// looked up at the engine, and one that it does not know is not ours. The
-// file system is the root, with /proc mounted.
-func Candidates(root fs.FS, hostname string) []string {
-	var ids []string
-	add := func(id string) {
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+// Candidate is an id that the container of this process may have.
+type Candidate struct {
+	ID string
+	// Certain says that the id is ours if the engine knows it at all. Otherwise
+	// it comes from what a container shares with those that join its network,
+	// and may be the other container's.
+	Certain bool
+}
+
+// Candidates returns the ids that the container of this process may have, the
+// likeliest first, and none outside a container. Each must be looked up at the
+// engine: one that it does not know belongs to a pod, or to a container around
+// ours. The file system is the root, with /proc mounted.
+func Candidates(root fs.FS, hostname string) []Candidate {
+	var list []Candidate
+	add := func(id string, certain bool) {
+		if !slices.ContainsFunc(list, func(c Candidate) bool { return strings.HasPrefix(c.ID, id) }) {
+			list = append(list, Candidate{id, certain})
 		}
 	}
-	for _, id := range fromMounts(read(root, "proc/self/mountinfo")) {
-		add(id)
-	}
 	for _, id := range fromCgroups(read(root, "proc/self/cgroup")) {
-		add(id)
+		add(id, true)
 	}
-	if shortID.MatchString(hostname) && inContainer(root) && !slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, hostname) }) {
-		add(hostname) // an engine names the machine of a container after its id
+	for _, id := range fromMounts(read(root, "proc/self/mountinfo")) {
+		add(id, false)
 	}
-	return ids
+	if shortID.MatchString(hostname) && inContainer(root) {
+		add(hostname, false) // an engine names the machine of a container after its id
+	}
+	return list
+}
+
+// UpperDir is the directory on the engine's machine that holds what this
+// container wrote to its root, as far as an overlay shows it; no two containers
+// have the same. It may lack the beginning of the path.
+func UpperDir(root fs.FS) string {
+	for scan := bufio.NewScanner(bytes.NewReader(read(root, "proc/self/mountinfo"))); scan.Scan(); {
+		fields := strings.Fields(scan.Text())
+		if len(fields) < 5 || fields[4] != "/" {
+			continue
+		}
+		for option := range strings.SplitSeq(fields[len(fields)-1], ",") {
+			if dir, ok := strings.CutPrefix(option, "upperdir="); ok {
+				return dir
+			}
+		}
+	}
+	return ""
 }
 
 // inContainer reports whether an engine left its mark at the root.
@@ -92,13 +118,13 @@ func fromMounts(mountinfo []byte) []string {
 
 // fromCgroups reads ids from proc_pid_cgroup(5), such as
 // 12:pids:/docker/<id>, 0::/system.slice/docker-<id>.scope or
-// 1:name=systemd:/kubepods/burstable/pod<uid>/<id>; the innermost first.
+// 1:name=systemd:/kubepods/burstable/pod<uid>/<id>: of nested ones the innermost.
 func fromCgroups(cgroup []byte) []string {
 	var ids []string
 	for scan := bufio.NewScanner(bytes.NewReader(cgroup)); scan.Scan(); {
-		found := fullID.FindAllString(scan.Text(), -1)
-		slices.Reverse(found)
-		ids = append(ids, found...)
+		if found := fullID.FindAllString(scan.Text(), -1); len(found) > 0 {
+			ids = append(ids, found[len(found)-1])
+		}
 	}
 	return ids
 }
