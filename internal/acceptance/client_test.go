@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +28,10 @@ type setting struct {
 	run       string // marks every process of this front end's sandboxes
 	args      []string
 	env       []string
+	as        *syscall.SysProcAttr // of the front end
+	engine    string               // its address; empty: the one that the docker command uses
+
+	slowestLook time.Duration
 }
 
 // newSetting makes a workspace of a user that is not root, and a login.
@@ -47,12 +52,20 @@ func newSetting(t *testing.T, runtime, image string) *setting {
 type client struct {
 	t      *testing.T
 	cmd    *exec.Cmd
+	login  string // the user's
 	in     io.WriteCloser
 	out    *os.File
 	lines  chan []byte // of stdout; closed at its end
 	stderr lockedBuffer
 	exited chan struct{}
 	nextID int
+
+	answers map[float64]reply // so far
+	since   time.Time         // when the fault began
+
+	// stop, if not empty, is the method after which nothing more is read until resume is closed.
+	stop   atomic.Value
+	resume chan struct{}
 }
 
 type lockedBuffer struct {
@@ -79,12 +92,17 @@ func (s *setting) start(t *testing.T) *client {
 	if s.image != "" {
 		args = append(args, "--image", s.image)
 	}
+	if s.engine != "" {
+		args = append(args, "--docker_host", s.engine)
+	}
 	cmd := exec.Command(built.agents, args...)
 	cmd.Dir = s.workspace
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.login, "ACCEPTANCE_RUN="+s.run,
 		"PATH="+filepath.Dir(built.fakeCodex)+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, s.env...)
-	c := &client{t: t, cmd: cmd, lines: make(chan []byte, 1024), exited: make(chan struct{})}
+	cmd.SysProcAttr = s.as
+	c := &client{t: t, cmd: cmd, login: s.login, lines: make(chan []byte, 1024), exited: make(chan struct{}), answers: map[float64]reply{},
+		resume: make(chan struct{})}
 	var err error
 	c.in, err = cmd.StdinPipe()
 	require.NoError(t, err)
@@ -103,6 +121,9 @@ func (s *setting) start(t *testing.T) *client {
 			if len(line) > 0 {
 				c.lines <- line
 			}
+			if stop, _ := c.stop.Load().(string); stop != "" && bytes.Contains(line, []byte(stop)) {
+				<-c.resume
+			}
 			if err != nil {
 				return
 			}
@@ -113,6 +134,7 @@ func (s *setting) start(t *testing.T) *client {
 		_ = cmd.Process.Kill()
 		<-c.exited
 		_ = out.Close()
+		c.readOn()
 		go func() {
 			for range c.lines { //nolint:revive // let the reader end
 			}
@@ -123,6 +145,33 @@ func (s *setting) start(t *testing.T) *client {
 		}
 	})
 	return c
+}
+
+// pauseAfter makes the client stop reading after the next message with a method.
+func (c *client) pauseAfter(method string) { c.stop.Store(method) }
+
+// readOn ends the pause.
+func (c *client) readOn() {
+	if c.stop.Swap("") != nil {
+		select {
+		case <-c.resume:
+		default:
+			close(c.resume)
+		}
+	}
+}
+
+// begin is when the time to clean begins; a fault may call it again.
+func (c *client) begin() { c.since = time.Now() }
+
+// note keeps an answer.
+func (c *client) note(line []byte) (reply, error) {
+	var r reply
+	err := json.Unmarshal(line, &r)
+	if id, ok := r.ID.(float64); err == nil && ok && r.Method == "" {
+		c.answers[id] = r
+	}
+	return r, err
 }
 
 // send writes one message.
@@ -164,8 +213,8 @@ func (c *client) within(limit time.Duration, match func(reply) bool) reply {
 		select {
 		case line, ok := <-c.lines:
 			require.True(c.t, ok, "stdout ended")
-			var r reply
-			require.NoError(c.t, json.Unmarshal(line, &r), "stdout holds only JSON-RPC: %q", line)
+			r, err := c.note(line)
+			require.NoError(c.t, err, "stdout holds only JSON-RPC: %q", line)
 			if match(r) {
 				return r
 			}

@@ -2,21 +2,31 @@ package acceptance
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	dockerclient "github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/sandbox/docker"
 )
 
 // left is what a front end left on the machine.
 type left struct{ containers, processes, copies []string }
+
+func (l left) plus(m left) left {
+	return left{append(l.containers, m.containers...), append(l.processes, m.processes...), append(l.copies, m.copies...)}
+}
 
 func (l left) count() int { return len(l.containers) + len(l.processes) + len(l.copies) }
 
@@ -30,13 +40,51 @@ func (s *setting) look(t *testing.T, frontEnd int) left {
 	t.Helper()
 	var l left
 	if s.runtime == "docker" {
-		out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=mcp-agents.instance="+strconv.Itoa(frontEnd)).Output()
-		require.NoError(t, err)
-		l.containers = strings.Fields(string(out))
+		l.containers = s.containers(t, frontEnd)
 	}
 	l.processes = s.marked(frontEnd)
 	l.copies = s.copies(t)
 	return l
+}
+
+// containers lists those of the front end with that pid, with their states. An
+// engine that is down has none: what is left in it shows when it is up again.
+func (s *setting) containers(t *testing.T, frontEnd int) []string {
+	t.Helper()
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	list, err := engineClient(t, s.engine).ContainerList(ctx, container.ListOptions{All: true,
+		Filters: filters.NewArgs(filters.Arg("label", docker.LabelInstance+"="+strconv.Itoa(frontEnd)))})
+	if s.engine != "" && dockerclient.IsErrConnectionFailed(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	s.slowestLook = max(s.slowestLook, time.Since(begin))
+	var found []string
+	for _, c := range list {
+		found = append(found, c.ID[:12]+" "+c.State)
+	}
+	return found
+}
+
+var engineClients sync.Map // address → *dockerclient.Client
+
+// engineClient is a client of the engine at an address; empty means the one
+// that the docker command uses.
+func engineClient(t *testing.T, address string) *dockerclient.Client {
+	t.Helper()
+	if c, ok := engineClients.Load(address); ok {
+		return c.(*dockerclient.Client)
+	}
+	host := address
+	if host == "" {
+		host = strings.TrimSpace(output(t, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"))
+	}
+	c, err := dockerclient.NewClientWithOpts(dockerclient.WithHost(host), dockerclient.WithAPIVersionNegotiation())
+	require.NoError(t, err)
+	engineClients.Store(address, c)
+	return c
 }
 
 // marked lists processes whose environment or command line shows the run.
@@ -56,10 +104,12 @@ func (s *setting) marked(except int) []string {
 	return found
 }
 
-// copies lists files that hold the secret, outside the user's own login.
+// copies lists files that hold the secret, outside the user's own login, and
+// private homes.
 func (s *setting) copies(t *testing.T) []string {
 	t.Helper()
-	var found []string
+	found, err := filepath.Glob(filepath.Join(s.workspace, "tmp", "codex-homes", "*"))
+	require.NoError(t, err)
 	for _, dir := range []string{s.workspace, os.TempDir()} {
 		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			switch {

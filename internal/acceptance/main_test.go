@@ -12,7 +12,7 @@ import (
 )
 
 // rounds is how often each row of the fault table runs.
-var rounds = flag.Int("rounds", 2, "rounds of each row of the fault table")
+var rounds = flag.Int("rounds", 1, "rounds of each row of the fault table")
 
 // built holds the programs that the tests run.
 var built struct{ dir, agents, fakeCodex string }

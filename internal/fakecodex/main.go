@@ -21,6 +21,8 @@ func main() {
 		serve()
 	case len(args) == 2 && args[0] == "linger":
 		linger(args[1])
+	case len(args) == 4 && args[0] == "bomb":
+		bomb(args[1:])
 	default:
 		fmt.Fprintf(os.Stderr, "%s: stdin is not a terminal\n", filepath.Base(os.Args[0]))
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // message is what a client sends.
@@ -29,7 +30,8 @@ type server struct {
 	out  *bufio.Writer
 	runs sync.WaitGroup
 
-	cancels sync.Map // key of an id → chan struct{} closed when it is cancelled
+	deaf    atomic.Bool // nothing more is read
+	cancels sync.Map    // key of an id → chan struct{} closed when it is cancelled
 }
 
 const tools = `[{"name":"codex","title":"Codex","description":"native","inputSchema":{"type":"object","properties":{"prompt":{"type":"string"}}},` +
@@ -39,7 +41,7 @@ const tools = `[{"name":"codex","title":"Codex","description":"native","inputSch
 func serve() {
 	s := &server{out: bufio.NewWriter(os.Stdout)}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
-	for {
+	for !s.deaf.Load() {
 		line, err := in.ReadBytes('\n')
 		var m message
 		if json.Unmarshal(line, &m) == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -87,8 +88,12 @@ func (s *server) step(m message, st step, cancelled <-chan struct{}) bool {
 		time.Sleep(time.Hour) // a select without cases would be a deadlock that Go ends
 	case "stdout":
 		s.flood(st.Bytes)
-	case "stderr":
+	case "stderr": // without a line break
 		_, _ = io.CopyN(os.Stderr, zeros{}, int64(st.Bytes))
+	case "stderr-lines":
+		for n := 0; n < st.Bytes; n += len(noise) {
+			_, _ = os.Stderr.WriteString(noise)
+		}
 	case "exit":
 		os.Exit(st.Code)
 	case "write":
@@ -106,16 +111,63 @@ func (s *server) misbehave(st step) bool {
 	switch st.Do {
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	case "deaf": // takes no more input
+		s.deaf.Store(true)
 	case "linger": // a grandchild in a session of its own
 		cmd := exec.Command(os.Args[0], "linger", "fork")
 		if err := cmd.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
+	case "bomb": // for a time, at most 8 that hop and 2⁷ that stay
+		startBomb(time.Duration(st.MS) * time.Millisecond)
+	case "hog": // memory, until the kernel says no
+		if os.Getppid() != 1 {
+			fmt.Fprintln(os.Stderr, "not in a container: the memory is everybody's")
+			return false
+		}
+		for hoard := [][]byte{}; ; {
+			hoard = append(hoard, bytes.Repeat([]byte("m"), 8<<20))
+		}
 	default:
-		fmt.Fprintf(os.Stderr, "unknown step %q\n", st.Do)
-		return false
+		return s.attack(st)
 	}
 	return true
+}
+
+// attack turns on what the sandbox relies on: its init, its memory, its files.
+func (s *server) attack(st step) bool {
+	var err error
+	switch st.Do {
+	case "signal-init":
+		err = signalInit(st.Code)
+	case "limit-init":
+		err = limitInit(st.Type, uint64(st.Bytes))
+	case "fill": // every place that is not the workspace
+		if os.Getppid() != 1 {
+			err = errors.New("not in a container: the disk is everybody's")
+			break
+		}
+		for _, dir := range []string{os.Getenv("HOME"), os.TempDir()} {
+			for i := 0; err == nil; i++ {
+				err = os.WriteFile(fmt.Sprintf("%s/fill-%d", dir, i), bytes.Repeat([]byte("f"), 4<<20), 0o600)
+			}
+			fmt.Fprintln(os.Stderr, err)
+			err = nil
+		}
+	case "rotate": // the login, as a refresh of its token does
+		auth := os.Getenv("CODEX_HOME") + "/auth.json"
+		var b []byte
+		if b, err = os.ReadFile(auth); err == nil {
+			b = bytes.Replace(b, []byte("{"), fmt.Appendf(nil, `{"last_refresh":%q,`, time.Now().Format(time.RFC3339Nano)), 1)
+			err = errors.Join(os.WriteFile(auth+".new", b, 0o600), os.Rename(auth+".new", auth))
+		}
+	default:
+		err = fmt.Errorf("unknown step %q", st.Do)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return err == nil
 }
 
 // flood writes notifications that nobody asked for.
@@ -125,6 +177,9 @@ func (s *server) flood(n int) {
 		s.write(line)
 	}
 }
+
+// noise is what a chatty command says.
+const noise = "2026-01-02T03:04:05Z  INFO codex_core: this line says nothing, and there are many of it\n"
 
 // zeros is an endless stream of letters.
 type zeros struct{}

@@ -12,8 +12,12 @@ import (
 )
 
 // TestMain lets the test binary be the process that crashes: with these variables it writes
-// one version back to a directory and ends at a step, running no deferred call.
+// one version back to a directory and ends at a step, running no deferred call. Or it is one
+// front end of several.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv("LOGIN_TEST_FRONT_END_DIR"); dir != "" {
+		os.Exit(frontEnd(dir))
+	}
 	if dir := os.Getenv("LOGIN_TEST_CRASH_DIR"); dir != "" {
 		crash(dir, os.Getenv("LOGIN_TEST_CRASH_STEP"))
 	}

@@ -31,8 +31,8 @@ import (
 //
 // ctx bounds the wait for the lock, which is never longer than five seconds: the call at exit
 // needs one that is still alive. The error is not nil only with [Failed]. data is hostile; nothing
-// of it is quoted. Once the user's file has changed, by us or by another, the refresher's lock
-// is released: see [Acquire].
+// of it is quoted. Once the user's file has changed, by us or by another, or turned out to be one
+// that is never written, the refresher's lock is released: see [Acquire].
 func (s *Snapshot) WriteBack(ctx context.Context, name string, data []byte) (Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,8 @@ func (s *Snapshot) writeBack(ctx context.Context, name string, data []byte) (Out
 		s.earlier[sha256.Sum256(s.base)] = true
 		s.base = bytes.Clone(data)
 	}
-	if err == nil && o.Status != Refused {
-		s.Release() // the user's file has changed, or never will by this copy
+	if err == nil {
+		s.Release() // the user's file has changed, or is one that we never write
 	}
 	return o, err
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +13,11 @@ import (
 //	[[execlong: CMD]]    the same, keeping the tool call open while it runs
 //	[[escalate: CMD]]    the same, asking to leave the CLI's own sandbox
 //	[[patch: TEXT]]      apply TEXT with apply_patch; \n in it is a line end
+//	[[read: PATH]]       read PATH with Claude Code's Read
+//	[[write: PATH|TEXT]] write TEXT with its Write
+//	[[glob: PATTERN]]    look for files with its Glob
+//	[[grep: PATTERN]]    look into files with its Grep
+//	[[tool: NAME JSON]]  call any tool with an object as input
 //	[[text: TEXT]]       answer TEXT
 //	[[slow: N]]          answer in N deltas, one a second
 //	[[hang: N]]          silence for N seconds; [[hang]] until the client leaves
@@ -52,7 +58,7 @@ func cutDirective(s string) (name, arg, tail string, ok bool) {
 	}
 	name, s = s[:end], s[end:]
 	switch name {
-	case "exec", "execlong", "escalate", "patch", "text", "slow", "hang", "status", "incomplete", "megabyte":
+	case "exec", "execlong", "escalate", "patch", "read", "write", "glob", "grep", "tool", "text", "slow", "hang", "status", "incomplete", "megabyte":
 	default:
 		return "", "", "", false
 	}
@@ -75,6 +81,8 @@ func directiveStep(name, arg string) (Step, error) {
 	case "patch":
 		text := strings.ReplaceAll(arg, `\n`, "\n")
 		step.ApplyPatch = &text
+	case "read", "write", "glob", "grep", "tool":
+		step.Tool, err = toolDirective(name, arg)
 	case "text":
 		step.Answer = &arg
 	case "slow":
@@ -107,4 +115,26 @@ func wholeNumber(arg string) (int, error) {
 		return 0, fmt.Errorf("the argument must be a whole number")
 	}
 	return n, nil
+}
+
+// toolDirective is a call of one of Claude Code's tools.
+func toolDirective(name, arg string) (*ToolCall, error) {
+	var tool string
+	input := map[string]string{}
+	switch name {
+	case "read":
+		tool, input["file_path"] = "Read", arg
+	case "write":
+		tool = "Write"
+		input["file_path"], input["content"], _ = strings.Cut(arg, "|")
+	case "glob":
+		tool, input["pattern"] = "Glob", arg
+	case "grep":
+		tool, input["pattern"] = "Grep", arg
+	case "tool":
+		tool, arg, _ = strings.Cut(arg, " ")
+		return &ToolCall{Name: tool, Input: json.RawMessage(arg)}, nil
+	}
+	encoded, err := json.Marshal(input)
+	return &ToolCall{Name: tool, Input: encoded}, err
 }

@@ -9,9 +9,9 @@
 // win over the scenario.
 //
 // The package has three layers: scripts (step.go, scenario.go, directive.go,
-// conversation.go), which know no API; one API (responses*.go: the OpenAI
-// Responses stream), which reduces a request to a conversation and plays a
-// step as events; and the server (server.go, stats.go, requestlog.go). A
-// second API joins as one more pair of files and one more case in
-// [Server.route].
+// conversation.go), which know no API; the APIs (responses*.go: the OpenAI
+// Responses stream, messages*.go: the Anthropic Messages stream), which reduce
+// a request to a conversation and play a step as events; and the server
+// (server.go, stats.go, requestlog.go). A further API joins as one more pair of
+// files and one more case in [Server.route].
 package model

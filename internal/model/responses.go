@@ -61,6 +61,8 @@ func (t *responsesTurn) prepare(tools toolSet, step Step) error {
 		item, err = tools.shellItem(t.n, *step.Exec)
 	case step.ApplyPatch != nil:
 		item, err = tools.patchItem(t.n, *step.ApplyPatch)
+	case step.Tool != nil:
+		item, err = tools.callItem(t.n, *step.Tool)
 	default:
 		return nil
 	}
@@ -90,7 +92,7 @@ func (t *responsesTurn) play(ctx context.Context, step Step) error {
 	case t.call != nil:
 		return t.finish(*t.call)
 	case step.Stall != nil:
-		if err := t.stall(ctx, *step.Stall); err != nil {
+		if err := stall(ctx, *step.Stall, t.sleep); err != nil {
 			return err
 		}
 		return t.finish(messageItem(t.n, "stall over"))
@@ -108,12 +110,13 @@ func (t *responsesTurn) play(ctx context.Context, step Step) error {
 
 func (t *responsesTurn) id() string { return fmt.Sprintf("resp_%d", t.n) }
 
-func (t *responsesTurn) stall(ctx context.Context, stall Stall) error {
-	if stall.Seconds == 0 {
+// stall is the silence of a step.
+func stall(ctx context.Context, s Stall, sleep func(context.Context, time.Duration) error) error {
+	if s.Seconds == 0 {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	return t.sleep(ctx, time.Duration(stall.Seconds)*time.Second)
+	return sleep(ctx, time.Duration(s.Seconds)*time.Second)
 }
 
 // slow streams the deltas and returns the whole text.

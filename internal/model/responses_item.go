@@ -154,3 +154,12 @@ func encodeJSON(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
+
+// callItem calls a function tool by its name.
+func (t toolSet) callItem(n int, call ToolCall) (outputItem, error) {
+	tool, ok := t.find("function", call.Name)
+	if !ok {
+		return outputItem{}, fmt.Errorf("the request declares no function %s", call.Name)
+	}
+	return functionCall(n, tool, call.Input)
+}

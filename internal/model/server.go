@@ -31,7 +31,7 @@ type Options struct {
 	Port int
 	// Scenario is the script for prompts without directives; nil is the standard answer.
 	Scenario *Scenario
-	// Key is the bearer key that requests must carry; "" accepts any.
+	// Key is what requests must carry, as bearer or in X-Api-Key; "" accepts any.
 	Key string
 	// LogFile receives every request as one line of JSON, prompts included;
 	// "" logs nothing.
@@ -174,6 +174,10 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusUpgradeRequired, "the scripted model speaks no WebSocket", "")
 	case !s.authorized(r):
 		s.stats.unauthorized.Add(1)
+		if isMessages(r) {
+			writeMessagesError(w, http.StatusUnauthorized, "invalid x-api-key")
+			return
+		}
 		writeError(w, http.StatusUnauthorized, "Incorrect API key", "invalid_api_key")
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
 		writeJSON(w, http.StatusOK, map[string][]string{"models": {}, "data": {}})
@@ -182,6 +186,13 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 		s.stats.open.Add(1)
 		defer s.stats.open.Add(-1)
 		s.handleResponses(w, r, body)
+	case isCountTokens(r):
+		countTokens(w, body)
+	case isMessages(r):
+		s.stats.model.Add(1)
+		s.stats.open.Add(1)
+		defer s.stats.open.Add(-1)
+		s.handleMessages(w, r, body)
 	default:
 		s.refuse(w, http.StatusNotFound, fmt.Sprintf("the scripted model has no %s %s", r.Method, r.URL.Path))
 	}
@@ -220,6 +231,9 @@ func (s *Server) authorized(r *http.Request) bool {
 		return true
 	}
 	got, want := r.Header.Get("Authorization"), "Bearer "+s.key
+	if key := r.Header.Get("X-Api-Key"); key != "" {
+		got = "Bearer " + key
+	}
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 

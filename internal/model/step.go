@@ -18,8 +18,8 @@ const (
 )
 
 // Step is what the model does with one request. Exactly one pointer is set.
-// Exec and ApplyPatch call a tool and the turn goes on; every other step ends
-// it, because the CLI sends no tool output after it.
+// Exec, ApplyPatch and Tool call a tool and the turn goes on; every other step
+// ends it, because the CLI sends no tool output after it.
 type Step struct {
 	// Answer is the final message of the turn.
 	Answer *string `json:"answer,omitempty"`
@@ -27,6 +27,8 @@ type Step struct {
 	Exec *Exec `json:"exec,omitempty"`
 	// ApplyPatch is the text of a patch for the CLI's apply_patch tool.
 	ApplyPatch *string `json:"apply_patch,omitempty"`
+	// Tool calls any other tool of the CLI by its name.
+	Tool *ToolCall `json:"tool,omitempty"`
 	// Stall starts the response and then says nothing.
 	Stall *Stall `json:"stall,omitempty"`
 	// Slow streams an answer in small pieces.
@@ -39,7 +41,7 @@ type Step struct {
 	Megabyte *Megabyte `json:"megabyte,omitempty"`
 
 	// Commentary is what the model says before a tool call, in the same
-	// response; only Exec and ApplyPatch may have one.
+	// response; only steps that call a tool may have one.
 	Commentary string `json:"commentary,omitempty"`
 }
 
@@ -52,6 +54,12 @@ type Exec struct {
 	// Escalate asks the CLI to run the command outside its own sandbox, which
 	// raises an approval request unless the approval policy forbids it.
 	Escalate bool `json:"escalate,omitempty"`
+}
+
+// ToolCall is a call of a tool such as Claude Code's Read.
+type ToolCall struct {
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"` // a JSON object
 }
 
 // Stall is a response that starts and then stays silent.
@@ -108,7 +116,7 @@ func (m Megabyte) Text() string {
 }
 
 // callsTool reports whether the turn goes on after the step.
-func (s Step) callsTool() bool { return s.Exec != nil || s.ApplyPatch != nil }
+func (s Step) callsTool() bool { return s.Exec != nil || s.ApplyPatch != nil || s.Tool != nil }
 
 // kind names the step as the scenario file does; "" if none or several are set.
 func (s Step) kind() string {
@@ -117,6 +125,7 @@ func (s Step) kind() string {
 		name string
 	}{
 		{s.Answer != nil, "answer"}, {s.Exec != nil, "exec"}, {s.ApplyPatch != nil, "apply_patch"},
+		{s.Tool != nil, "tool"},
 		{s.Stall != nil, "stall"}, {s.Slow != nil, "slow"}, {s.Status != nil, "status"},
 		{s.Cut != nil, "cut"}, {s.Megabyte != nil, "megabyte"},
 	}
@@ -135,7 +144,7 @@ func (s Step) kind() string {
 // validate reports the first thing that makes the step impossible to play.
 func (s Step) validate() error {
 	if s.Commentary != "" && !s.callsTool() {
-		return errors.New("commentary goes before a tool call: only exec and apply_patch may have one")
+		return errors.New("commentary goes before a tool call: only exec, apply_patch and tool may have one")
 	}
 	switch s.kind() {
 	case "answer", "cut":
@@ -150,6 +159,12 @@ func (s Step) validate() error {
 			return errors.New("apply_patch: the patch is empty")
 		}
 		return nil
+	case "tool":
+		var input map[string]json.RawMessage
+		if strings.TrimSpace(s.Tool.Name) == "" || json.Unmarshal(s.Tool.Input, &input) != nil || input == nil {
+			return errors.New("tool: needs a name and an object as input")
+		}
+		return nil
 	case "stall":
 		return inRange("stall: seconds", s.Stall.Seconds, 0, maxStallSeconds)
 	case "slow":
@@ -160,7 +175,7 @@ func (s Step) validate() error {
 	case "megabyte":
 		return inRange("megabyte: bytes", s.Megabyte.Bytes, 1, maxMegabyteBytes)
 	}
-	return errors.New("a step has exactly one of answer, exec, apply_patch, stall, slow, status, cut, megabyte")
+	return errors.New("a step has exactly one of answer, exec, apply_patch, tool, stall, slow, status, cut, megabyte")
 }
 
 func inRange(what string, n, low, high int) error {

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"sync"
 )
 
 // Bounds of the child's output, in bytes.
@@ -37,6 +38,10 @@ type Piece struct {
 	First, Last bool
 	// Cut says that this is a whole line but for its LF: the stream ended.
 	Cut bool
+	// Begun says that a line has begun and that none of it can be passed on
+	// yet. Such a piece has no data. Behind says the same of the line that
+	// follows the last byte of this piece.
+	Begun, Behind bool
 }
 
 // Whole reports whether the piece is all of a line, with its LF or cut.
@@ -51,44 +56,65 @@ func (p Piece) Head() []byte {
 	return p.Data[:HeadSize]
 }
 
-// Splitter cuts a byte stream into Pieces. The zero value is ready.
+// Splitter cuts a byte stream into Pieces. The zero value is ready. Held may be
+// called from another goroutine.
 type Splitter struct {
-	held      []byte // the beginning of a line whose end has not come
-	streaming bool   // the line at hand was too long to hold
-	limit     int    // in place of MaxLine, for tests
+	mu        sync.Mutex // of held
+	held      []byte     // the beginning of a line whose end has not come
+	streaming bool       // the line at hand was too long to hold
+	limit     int        // in place of MaxLine, for tests
+}
+
+// Held returns a copy of what is held of a line whose end has not come.
+func (s *Splitter) Held() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.held)
+}
+
+// hold changes what is held and returns what was.
+func (s *Splitter) hold(data []byte) (before []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, s.held = s.held, data
+	return before
 }
 
 // Feed takes the next bytes of the stream and yields the pieces that they
 // complete, until yield returns false. It keeps no reference to chunk.
 func (s *Splitter) Feed(chunk []byte, yield func(Piece) bool) bool {
+	first := true
 	for len(chunk) > 0 {
 		n := bytes.IndexByte(chunk, '\n') + 1
 		last := n > 0
 		if !last {
 			n = len(chunk)
 		}
-		if !s.take(chunk[:n], last, yield) {
+		rest := chunk[n:]
+		behind := last && len(rest) > 0 && bytes.IndexByte(rest, '\n') < 0
+		begun := !last && first // else a piece before it has said so
+		if !s.take(chunk[:n], last, behind, begun, yield) {
 			return false
 		}
-		chunk = chunk[n:]
+		chunk, first = rest, false
 	}
 	return true
 }
 
 // take adds data, which holds no LF but perhaps its last byte.
-func (s *Splitter) take(data []byte, last bool, yield func(Piece) bool) bool {
+func (s *Splitter) take(data []byte, last, behind, begun bool, yield func(Piece) bool) bool {
 	limit := cmp.Or(s.limit, MaxLine)
 	switch {
 	case s.streaming:
 		s.streaming = !last
-		return yield(Piece{Data: bytes.Clone(data), Last: last})
+		return yield(Piece{Data: bytes.Clone(data), Last: last, Behind: behind})
 	case last && len(s.held)+len(data) <= limit:
-		line := append(s.held, data...)
-		s.held = nil
-		return yield(Piece{Data: line, First: true, Last: true})
+		line := append(s.hold(nil), data...)
+		return yield(Piece{Data: line, First: true, Last: true, Behind: behind})
 	case len(s.held)+len(data) <= limit:
-		s.held = append(s.held, data...)
-		return true
+		begun = begun && len(s.held) == 0
+		s.hold(append(s.held, data...))
+		return !begun || yield(Piece{Begun: true})
 	}
 	// The line is longer than what is held of any line.
 	first := Piece{Data: s.held, First: true}
@@ -98,24 +124,25 @@ func (s *Splitter) take(data []byte, last bool, yield func(Piece) bool) bool {
 		first.Data = append(first.Data, data[:n]...)
 		data = data[n:]
 	}
-	s.held, s.streaming = nil, !last
-	return yield(first) && yield(Piece{Data: bytes.Clone(data), Last: last})
+	s.hold(nil)
+	s.streaming = !last
+	return yield(first) && yield(Piece{Data: bytes.Clone(data), Last: last, Behind: behind})
 }
 
 // Rest yields what the end of the stream left of an unterminated line, if
 // anything. A line that was streaming has nothing left: its pieces are out.
 func (s *Splitter) Rest(yield func(Piece) bool) {
-	if len(s.held) > 0 {
-		held := s.held
-		s.held = nil
+	if held := s.hold(nil); len(held) > 0 {
 		yield(Piece{Data: held, First: true, Cut: true})
 	}
 }
 
 // Split reads r to its end and yields its pieces until yield returns false.
 // The error is that of r, nil at its end.
-func Split(r io.Reader, yield func(Piece) bool) error {
-	var s Splitter
+func Split(r io.Reader, yield func(Piece) bool) error { return new(Splitter).Split(r, yield) }
+
+// Split is the function of that name with the Splitter s, which must be new.
+func (s *Splitter) Split(r io.Reader, yield func(Piece) bool) error {
 	buf := make([]byte, readSize)
 	for {
 		n, err := r.Read(buf)

@@ -49,7 +49,8 @@ func newCommand(conn *wire.Conn, procs *processes, sp wire.Spawn, h wire.Hello) 
 		stderr: wire.NewOutbox(conn, wire.Stderr)}
 }
 
-// start forks the command. When it cannot, the exit to report is returned.
+// start forks the command and reports that. When it cannot, the exit to report
+// is returned.
 func (c *command) start() (wire.Exit, bool) {
 	path, code, err := lookPath(c.spawn)
 	if err != nil {
@@ -69,6 +70,7 @@ func (c *command) start() (wire.Exit, bool) {
 		ends.closeParent()
 		return spawnFailed(126, fmt.Errorf("start %s: %w", filepath.Base(path), err)), false
 	}
+	_ = c.conn.SendJSON(wire.TypeStarted, wire.Started{PID: c.pid}) // ahead of its output
 	c.pump(ends)
 	if c.spawn.Lifetime > 0 {
 		c.lifetime = time.AfterFunc(c.spawn.Lifetime, func() {

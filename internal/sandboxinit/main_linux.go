@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -36,9 +37,9 @@ func Main(args []string) int {
 		fmt.Fprintf(os.Stderr, "sandbox-init: home %q is not an absolute path: pass -home or set HOME\n", *home)
 		return 2
 	}
-	if *remove {
-		unix.CloseOnExec(3)
-	}
+	unix.CloseOnExec(3) // the lock, where a kernel before 5.11 does not know the next call
+	// Commands get nothing that whoever started us left open.
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	// An engine may mount the home's tmpfs with the mode of the image's directory.
 	if err := os.Chmod(*home, 0o700); err != nil { //nolint:gosec // a directory
 		fmt.Fprintln(os.Stderr, "sandbox-init: close the private home to others:", err)

@@ -277,9 +277,6 @@ func (s *session) spawn(f wire.Frame) error {
 		return s.conn.SendJSON(wire.TypeExit, exit)
 	}
 	s.cmd = cmd
-	if err := s.conn.SendJSON(wire.TypeStarted, wire.Started{PID: cmd.pid}); err != nil {
-		return err
-	}
 	go cmd.finish(func(exit wire.Exit) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -18,6 +18,7 @@ var samples = map[string][2]string{
 	"approval_policy": {"on-request", "on-failure"}, "codex-workspace-network": {"true", "false"}, "goal": {"g1", "g2"},
 	"codex_idle_timeout": {"11", "12"}, "codex_cancel_grace": {"11", "12"}, "codex_status_interval": {"11", "12"},
 	"codex_models": {"a,b", "c"}, "claude_model": {"c1", "c2"}, "claude_effort": {"e1", "e2"}, "trust_workspace": {"true", "false"},
+	"max_result_chars":      {"2000", "3000"},
 	"browser_lease_command": {"l1 x", `["l2"]`}, "browser_command": {"b1 x", `["b2"]`}, "browser_idle_timeout": {"11", "12"},
 	"browser_viewport": {"10x10", "20x20"}, "browser_app_port": {"11", "12"}, "browser_log_file": {"/l1", "/l2"},
 	"browser_allowed_url_pattern": {"p1", "p2"},

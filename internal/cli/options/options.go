@@ -76,6 +76,7 @@ type Server struct {
 	StdioIdleTimeout time.Duration // zero: off
 	ParentWatchdog   time.Duration // time between two looks at the parent; zero: off
 	MaxMessageBytes  int64         // 1 KiB to 1 GiB
+	MaxResultChars   int64         // code points of a blocking answer of claude or gemini
 	LogLevel         slog.Level
 	LogFormat        LogFormat
 }

@@ -128,6 +128,9 @@ func (p *parser) provider() error {
 	}
 	for _, known := range Providers() {
 		if p.o.Provider == known {
+			if _, given := p.given["warm"]; !given && known == ProviderClaude {
+				p.o.Sandbox.Warm = defaultClaudeWarm
+			}
 			return nil
 		}
 	}

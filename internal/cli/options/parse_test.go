@@ -158,7 +158,7 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Options{
 		Provider: ProviderCodex,
-		Server: Server{HandshakeTimeout: 5 * time.Second, MaxMessageBytes: 16 << 20,
+		Server: Server{HandshakeTimeout: 5 * time.Second, MaxMessageBytes: 16 << 20, MaxResultChars: 40000,
 			LogLevel: slog.LevelInfo, LogFormat: LogText},
 		Codex: Codex{
 			Home: filepath.Join("/home/u", ".codex"), Models: []string{"gpt-5.6-sol", "gpt-5.6-terra"}, Model: "gpt-5.6-sol",

@@ -16,6 +16,9 @@ const (
 	defaultGeminiTimeout    = 300 * time.Second
 )
 
+// defaultClaudeWarm are claude's spare sandboxes: every review costs a new one.
+const defaultClaudeWarm = 1
+
 // buildTable declares every flag, once.
 func buildTable() []Flag {
 	return shown(slices.Concat(
@@ -102,6 +105,10 @@ func claudeFlags() []Flag {
 		{Name: "claude_effort", Value: "effort", Group: GroupClaude, initial: "xhigh", emptyInitial: true,
 			set:  into(anything, func(o *Options) *string { return &o.Claude.Effort }),
 			Help: "Effort of Claude Code."},
+		{Name: "max_result_chars", Value: "number", Group: GroupClaude, initial: "40000",
+			set: into(bounded(minResultChars, maxResultChars), func(o *Options) *int64 { return &o.Server.MaxResultChars }),
+			Help: "Longest answer of a blocking call, for claude and gemini. Clients refuse what is much longer; the rest " +
+				"of one of claude's is read with claude-result."},
 		{Name: "trust_workspace", Group: GroupClaude,
 			set: into(boolean, func(o *Options) *bool { return &o.Claude.TrustWorkspace }),
 			Help: "Let Claude Code run the hooks and MCP servers that the workspace itself configures. Without it " +
@@ -175,7 +182,7 @@ func sandboxFlags() []Flag {
 		{Name: "lifeline_timeout", Value: "seconds", Group: GroupSandbox, initial: "60",
 			set:  into(positiveSeconds, func(o *Options) *time.Duration { return &o.Sandbox.LifelineTimeout }),
 			Help: "A sandbox ends itself when it has heard nothing from this server for so long."},
-		{Name: "warm", Value: "number", Group: GroupSandbox, initial: "0",
+		{Name: "warm", Value: "number", Group: GroupSandbox, Default: "claude 1, the others 0",
 			set:  into(bounded(0, maxWarm), func(o *Options) *int64 { return &o.Sandbox.Warm }),
 			Help: "Spare sandboxes that wait for a call, each used once."},
 		{Name: "self-container", Value: "id", Group: GroupSandbox, Default: "found",

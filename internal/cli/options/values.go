@@ -33,9 +33,11 @@ const (
 	minMessage, maxMessage = 1 << 10, 1 << 30
 	minPids, maxPids       = 32, 4194304 // the kernel's upper limit
 	maxWarm                = 64
-	maxCPUs                = 1 << 20
-	minNanoCPUs            = 10_000_000
-	noID                   = math.MaxUint32 // -1 to the kernel: "no change"
+
+	minResultChars, maxResultChars = 1000, 10_000_000
+	maxCPUs                        = 1 << 20
+	minNanoCPUs                    = 10_000_000
+	noID                           = math.MaxUint32 // -1 to the kernel: "no change"
 )
 
 var (

@@ -5,13 +5,23 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strings"
+	"time"
+
+	"mcpagents/internal/job"
 )
 
-// The native tools that callers see with our descriptions and arguments.
+// The native tools that callers see with our descriptions and arguments, and
+// the tools that are ours.
 const (
-	toolCodex = "codex"
-	toolReply = "codex-reply"
+	toolCodex      = "codex"
+	toolReply      = "codex-reply"
+	toolStart      = "codex-start"
+	toolReplyStart = "codex-reply-start"
+	toolStatus     = "codex-status"
+	toolCommentary = "codex-commentary"
+	toolResult     = "codex-result"
+	toolCancel     = "codex-cancel"
+	toolPeek       = "codex-peek"
 )
 
 // DefaultModels are the models that a call may name. The first is the default.
@@ -26,6 +36,8 @@ const (
 	kindPath        // an absolute path that the workspace rule accepts
 	kindEnum
 	kindBoolean
+	kindCount // an integer from 0
+	kindWait  // milliseconds, at most job.MaxWait
 )
 
 // argument is one row of a tool's contract: its schema and its validation both
@@ -43,6 +55,8 @@ type tool struct {
 	name        string
 	description string
 	arguments   []argument
+	// native is the tool that runs the turn of this one, empty if it runs none.
+	native string
 }
 
 // argument returns the row of the name, nil if the tool has none.
@@ -77,10 +91,18 @@ func (t *tool) schema() []byte {
 		property := struct {
 			Type        string   `json:"type"`
 			Enum        []string `json:"enum,omitempty"`
+			Minimum     *int     `json:"minimum,omitempty"`
+			Maximum     *int     `json:"maximum,omitempty"`
 			Description string   `json:"description"`
-		}{"string", a.enum, a.description}
-		if a.kind == kindBoolean {
+		}{Type: "string", Enum: a.enum, Description: a.description}
+		switch a.kind {
+		case kindBoolean:
 			property.Type = "boolean"
+		case kindCount, kindWait:
+			property.Type, property.Minimum = "integer", new(0)
+			if a.kind == kindWait {
+				property.Maximum = new(int(job.MaxWait / time.Millisecond))
+			}
 		}
 		b.Write(encode(a.name))
 		b.WriteByte(':')
@@ -101,70 +123,6 @@ func (c catalog) tool(name string) *tool {
 		return nil
 	}
 	return c[i]
-}
-
-// newCatalog returns the tools for a list of models.
-func newCatalog(models []string) catalog {
-	prompt := argument{name: "prompt", kind: kindString, required: true,
-		description: "What Codex shall do, in plain words."}
-	goal := argument{name: "goal", kind: kindString}
-	first, next := goal, goal
-	first.description = "Standing objective that Codex pursues in every turn of this thread until it is superseded. " +
-		"A blank text switches off a goal that the server sets."
-	next.description = "Reminder of the standing objective, put before this prompt. It does not replace the goal that " +
-		"the thread began with: start a new thread for that. A blank text switches off a goal that the server sets."
-	return catalog{
-		{toolCodex, codexDescription, []argument{
-			prompt,
-			{name: "cwd", kind: kindPath, required: true,
-				description: "Absolute path of an existing directory inside a workspace root, in which Codex works."},
-			{name: "sandbox", kind: kindEnum, required: true,
-				enum: []string{"read-only", "workspace-write", "danger-full-access"},
-				description: "What commands may do: read-only writes nothing, workspace-write writes below cwd and to " +
-					"temporary directories, danger-full-access drops Codex's own sandbox."},
-			{name: "model", kind: kindEnum, enum: models, description: modelDescription(models)},
-			{name: "model_reasoning_effort", kind: kindEnum, enum: []string{"medium", "high", "xhigh", "max"},
-				description: "How much the model reasons: medium is balanced, high is for complex work, xhigh for hard " +
-					"problems, max is quality-first and slowest. The server's own setting counts when it is left out. " +
-					"Replies inherit it."},
-			{name: "allow_subagents", kind: kindBoolean,
-				description: "Whether Codex may start subagents of its own in this thread (default false). Replies inherit it."},
-			first,
-		}},
-		{toolReply, replyDescription, []argument{
-			prompt,
-			{name: "threadId", kind: kindID, required: true,
-				description: "The threadId in the result of the codex call that began the thread. Threads live as long as this server."},
-			next,
-		}},
-	}
-}
-
-const codexDescription = "Begins a Codex thread: Codex works on the prompt in cwd until it is done, and the result carries " +
-	"its answer and the threadId for codex-reply. A call that was cancelled or timed out may have edited files: look at the " +
-	"working tree before you repeat it."
-
-const replyDescription = "Continues a Codex thread with another prompt, in the same directory and with the same sandbox, " +
-	"model, reasoning effort and subagent choice as the call that began it."
-
-// modelHints says what the models that we know are for.
-var modelHints = map[string]string{
-	"gpt-5.6-sol":   "for the most demanding work",
-	"gpt-5.6-terra": "faster, for well-defined work",
-}
-
-func modelDescription(models []string) string {
-	parts := make([]string, len(models))
-	for i, m := range models {
-		parts[i] = m
-		if hint := modelHints[m]; hint != "" {
-			parts[i] += " " + hint
-		}
-		if i == 0 {
-			parts[i] += " (the default unless the server sets another)"
-		}
-	}
-	return "The model of this thread: " + strings.Join(parts, "; ") + ". Replies inherit it."
 }
 
 // nativeTools is what codex mcp-server 0.153.4 lists, less what we replace. It
@@ -200,7 +158,31 @@ func (c catalog) curate(frame []byte, result span) []byte {
 	if edits == nil {
 		return frame
 	}
-	return splice(frame, edits)
+	return splice(frame, append(edits, c.additions(frame, list.value)...))
+}
+
+// additions returns the edit that puts our own tools behind those in the list,
+// each if a tool that it serves is there and it is not itself.
+func (c catalog) additions(frame []byte, list span) []edit {
+	there := map[string]bool{}
+	for _, entry := range elements(frame, list) {
+		name, _ := find(members(frame, entry), "name")
+		there[unquote(name.value.of(frame))] = true
+	}
+	var more []byte
+	for _, t := range c {
+		serves := t.native != "" && there[t.native] || t.native == "" && (there[toolCodex] || there[toolReply])
+		if there[t.name] || !serves {
+			continue
+		}
+		more = append(more, ',')
+		more = append(more, encode(struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			InputSchema json.RawMessage `json:"inputSchema"`
+		}{t.name, t.description, t.schema()})...)
+	}
+	return []edit{{span{list.end - 1, list.end - 1}, more}}
 }
 
 // describe returns the edits that make the entry of a tools/list ours.

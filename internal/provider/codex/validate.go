@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"mcpagents/internal/job"
 )
 
 // issue is one reason to refuse a call. It never holds a value that the caller
@@ -46,7 +48,8 @@ func cut(s string, n int) string {
 }
 
 // checkOrder is the order in which values are checked, whatever the tool.
-var checkOrder = []string{"prompt", "cwd", "sandbox", "model", "model_reasoning_effort", "allow_subagents", "goal", "threadId"}
+var checkOrder = []string{"prompt", "cwd", "sandbox", "model", "model_reasoning_effort", "allow_subagents", "goal",
+	"threadId", "jobId", "cursor", "wait_ms", "offset", "requestId"}
 
 // validate returns why the arguments at within message are no call of t, or
 // nil. checkCwd returns the problem of a working directory, empty if it has none.
@@ -95,12 +98,19 @@ func (t *tool) unsupported(given []member) []string {
 
 // check returns the problem of a value, empty if it has none.
 func (a *argument) check(raw []byte, checkCwd func(string) string) string {
-	if a.kind == kindBoolean {
+	switch a.kind {
+	case kindBoolean:
 		var b *bool
 		if json.Unmarshal(raw, &b) != nil || b == nil {
 			return "must be a boolean"
 		}
 		return ""
+	case kindCount:
+		_, problem := job.Codex.Wording.Number(raw)
+		return problem
+	case kindWait:
+		_, problem := job.Codex.Wording.WaitTime(raw)
+		return problem
 	}
 	s, ok := stringValue(raw)
 	switch {
@@ -112,7 +122,7 @@ func (a *argument) check(raw []byte, checkCwd func(string) string) string {
 		return "must not be blank"
 	case a.kind == kindPath && !filepath.IsAbs(s):
 		return "must be an absolute path"
-	case a.kind == kindPath:
+	case a.kind == kindPath && a.required: // elsewhere it only selects
 		return checkCwd(s)
 	}
 	return ""

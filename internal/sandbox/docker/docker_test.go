@@ -1,14 +1,22 @@
 package docker
 
 import (
+	"context"
 	"os"
 	"testing"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/sandboxtest"
 )
+
+func TestMain(m *testing.M) {
+	sandboxtest.Main(func() (sandbox.Runtime, error) { return New("") })
+	os.Exit(m.Run())
+}
 
 // testImage is the Codex image that `make test` built. Without an engine the
 // suite is skipped, unless the environment says that there must be one.
@@ -23,12 +31,32 @@ func testImage(t *testing.T) string {
 	return image
 }
 
-func TestRuntime(t *testing.T) {
+// testRuntime is the engine's runtime and a spec without a network.
+func testRuntime(t *testing.T) (*Runtime, sandbox.Spec) {
 	image := testImage(t)
 	rt, err := New("")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
-	sandboxtest.Run(t, rt, func(t *testing.T) sandbox.Spec {
-		return sandbox.Spec{Provider: "codex", Image: image, FilesDir: ".codex", Network: "none", User: "1000:1000"}
-	})
+	return rt, sandbox.Spec{Provider: "codex", Image: image, FilesDir: ".codex", Network: "none", User: "1000:1000"}
+}
+
+func TestRuntime(t *testing.T) {
+	rt, spec := testRuntime(t)
+	sandboxtest.Run(t, sandboxtest.Subject{Runtime: rt, Spec: func(*testing.T) sandbox.Spec { return spec },
+		Left: func(spec sandbox.Spec) []string {
+			e, err := rt.connect(t.Context())
+			if err != nil {
+				return []string{err.Error()}
+			}
+			list, err := e.ContainerList(context.WithoutCancel(t.Context()), container.ListOptions{All: true,
+				Filters: filters.NewArgs(filters.Arg("label", LabelSandbox+"="+spec.ID))})
+			if err != nil {
+				return []string{err.Error()}
+			}
+			var left []string
+			for _, c := range list {
+				left = append(left, c.ID[:12]+" "+c.State)
+			}
+			return left
+		}})
 }

@@ -54,6 +54,9 @@ func (s *stream) header() error {
 		return nil
 	case h[0] == 2 && n <= maxStderrFrame:
 		_, err := io.CopyN(s.diag, s.conn.Reader, int64(n))
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
 		return err
 	default:
 		return fmt.Errorf("attach: %d bytes of unknown stream %d", n, h[0])

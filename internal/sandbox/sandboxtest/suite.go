@@ -17,35 +17,55 @@ import (
 	"mcpagents/internal/wire"
 )
 
-// Run runs the suite. Each test gets a spec of its own; its commands need sh,
-// bash, sleep, cat, head and setsid.
-func Run(t *testing.T, rt sandbox.Runtime, spec func(*testing.T) sandbox.Spec) {
-	s := suite{rt, spec}
+// patience bounds every wait of the suite, on a slow machine too.
+const patience = 30 * time.Second
+
+// Subject is a runtime under test.
+type Subject struct {
+	sandbox.Runtime
+	// Spec is a new specification for a test.
+	Spec func(*testing.T) sandbox.Spec
+	// Left lists what is left of a sandbox outside its processes: its
+	// container, its private home.
+	Left func(sandbox.Spec) []string
+}
+
+// Run runs the suite. Its commands need bash, cat, head, setsid, sleep, stty
+// and wc.
+func Run(t *testing.T, subject Subject) {
+	s := suite{subject}
 	for name, test := range map[string]func(*testing.T){
-		"echo":                        s.echo,
-		"exit statuses":               s.exits,
-		"not found, not executable":   s.spawnFailures,
-		"large output is complete":    s.largeOutput,
-		"unread output holds nothing": s.unread,
-		"files in and out":            s.files,
-		"stragglers are killed":       s.stragglers,
-		"ignored TERM":                s.ignoredTerm,
+		"echo":                         s.echo,
+		"exit statuses":                s.exits,
+		"not found, not executable":    s.spawnFailures,
+		"large output is complete":     s.largeOutput,
+		"unread output holds nothing":  s.unread,
+		"unread errors, then given up": s.unreadErrors,
+		"input of every size":          s.inputs,
+		"input that nobody reads":      s.unreadInput,
+		"bytes one by one":             s.interleaved,
+		"files in and out":             s.files,
+		"hostile files":                s.hostileFiles,
+		"stragglers are killed":        s.stragglers,
+		"ignored TERM":                 s.ignoredTerm,
+		"signal to the group":          s.groupSignal,
+		"lifetime":                     s.lifetime,
+		"terminal":                     s.terminal,
+		"eight at once":                s.eightAtOnce,
+		"nothing left":                 s.nothingLeft,
 	} {
 		t.Run(name, test)
 	}
 }
 
-type suite struct {
-	rt   sandbox.Runtime
-	spec func(*testing.T) sandbox.Spec
-}
+type suite struct{ Subject }
 
 func (s suite) open(t *testing.T) (*sandbox.Sandbox, sandbox.Spec) {
-	spec := s.spec(t)
+	spec := s.Spec(t)
 	if spec.Grace == 0 {
 		spec.Grace = 500 * time.Millisecond
 	}
-	box, err := sandbox.Open(t.Context(), s.rt, spec, slog.New(slog.DiscardHandler))
+	box, err := sandbox.Open(t.Context(), s.Runtime, spec, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -56,7 +76,7 @@ func (s suite) open(t *testing.T) (*sandbox.Sandbox, sandbox.Spec) {
 }
 
 func (s suite) sh(spec sandbox.Spec, script string) sandbox.Command {
-	return sandbox.Command{Argv: []string{"bash", "-c", script}, Env: s.rt.Environ(spec), Dir: "/", Stdin: true}
+	return sandbox.Command{Argv: []string{"bash", "-c", script}, Env: s.Environ(spec), Dir: "/", Stdin: true}
 }
 
 func (s suite) echo(t *testing.T) {
@@ -105,7 +125,7 @@ func (s suite) spawnFailures(t *testing.T) {
 		{sandbox.Command{Argv: []string{"/etc/passwd"}, Dir: "/"}, 126},
 		{sandbox.Command{Argv: []string{"true"}, Dir: "/no/such/directory"}, 126},
 	} {
-		tt.cmd.Env = s.rt.Environ(spec)
+		tt.cmd.Env = s.Environ(spec)
 		_, err := box.Run(t.Context(), tt.cmd)
 		var failed *sandbox.SpawnError
 		require.ErrorAs(t, err, &failed)
@@ -126,6 +146,8 @@ func (s suite) largeOutput(t *testing.T) {
 func (s suite) unread(t *testing.T) {
 	box, spec := s.open(t)
 	p, err := box.Spawn(t.Context(), s.sh(spec, "trap '' TERM; yes"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(p.Stdout(), make([]byte, 2)) // the trap is set
 	require.NoError(t, err)
 	begin := time.Now()
 	exit, err := p.Stop(t.Context())
@@ -170,7 +192,9 @@ func (s suite) stragglers(t *testing.T) {
 
 func (s suite) ignoredTerm(t *testing.T) {
 	box, spec := s.open(t)
-	_, err := box.Spawn(t.Context(), s.sh(spec, "trap '' TERM; echo up; sleep 1000"))
+	p, err := box.Spawn(t.Context(), s.sh(spec, "trap '' TERM; echo up; sleep 1000"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(p.Stdout(), make([]byte, 3))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
