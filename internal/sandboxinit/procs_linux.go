@@ -3,6 +3,7 @@ package sandboxinit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -105,8 +106,21 @@ func (p *processes) signalAll(sig syscall.Signal) {
 		_ = syscall.Kill(-1, sig) // everything but PID 1 itself
 		return
 	}
-	for _, d := range descendants(os.Getpid()) {
+	below := descendants(os.Getpid())
+	for _, d := range below {
 		d.signal(sig)
+	}
+	if len(below) == 0 {
+		p.signalWatched(sig)
+	}
+}
+
+// signalWatched signals the groups of the commands, which takes no descriptor.
+func (p *processes) signalWatched(sig syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pid := range p.watched {
+		_ = syscall.Kill(-pid, sig)
 	}
 }
 
@@ -117,17 +131,28 @@ func (p *processes) gone() <-chan struct{} {
 	return p.empty
 }
 
+// maxUnseen is how often killAll looks when it sees none of what is left, as
+// when a command has taken its descriptors away. A zombie is not seen either,
+// but gone at the next look. Then init ends: what is left carries its marker,
+// by which the front end or the next start finds it, once init is dead.
+const maxUnseen = 10
+
 // killAll kills everything below init and returns when it was reaped. From PID
 // 1 one kill(-1) is complete. Elsewhere everything is stopped until nothing new
 // turns up, so that nothing can fork away, and then killed. A process inside an
 // uninterruptible call (state D) dies when the kernel lets it, and this waits
 // for it: the front end does not, and destroys the sandbox from outside.
 func (p *processes) killAll() {
-	for {
+	for unseen := 0; ; {
 		if p.pidOne {
 			p.signalAll(unix.SIGKILL)
+		} else if killTree(os.Getpid()) > 0 {
+			unseen = 0
+		} else if p.signalWatched(unix.SIGKILL); unseen == maxUnseen {
+			fmt.Fprintln(os.Stderr, "sandbox-init: cannot see the processes that are left: a command has lowered our limits")
+			os.Exit(1)
 		} else {
-			killTree(os.Getpid())
+			unseen++
 		}
 		select {
 		case <-p.gone():

@@ -49,6 +49,13 @@ func (s *session) end(err error) {
 	})
 }
 
+// silence is how long nothing came from the front end.
+type silence time.Duration
+
+func (s silence) Error() string {
+	return fmt.Sprintf("nothing arrived from the front end for %s", time.Duration(s))
+}
+
 // wait returns when the session is over.
 func (s *session) wait(caught <-chan os.Signal, beat <-chan time.Time) error {
 	for {
@@ -69,7 +76,7 @@ func (s *session) beat() {
 		limit = s.hello.Lifeline
 	}
 	if time.Duration(s.silent.Add(1))*tick > limit {
-		s.end(fmt.Errorf("nothing arrived from the front end for %s", limit))
+		s.end(silence(limit))
 		return
 	}
 	s.mu.Lock()
@@ -92,8 +99,14 @@ func (s *session) wind(err error) {
 		cmd.abandon()
 	}
 	var broken *wire.ProtocolError
-	if errors.As(err, &broken) {
+	var silent silence
+	switch {
+	case errors.As(err, &broken):
 		_ = s.conn.SendError("protocol", broken.Text)
+	case errors.As(err, &silent):
+		// A front end that was stopped reads this before the command's exit,
+		// which it would else take for the command's own doing.
+		_ = s.conn.SendError("lifeline", silent.Error())
 	}
 	s.procs.stop(grace)
 	if cmd != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/containerd/console"
 
@@ -55,7 +56,9 @@ func (c *command) openPTY() (*streamEnds, error) {
 	if err := term.Resize(size); err != nil {
 		return nil, errors.Join(err, term.Close())
 	}
-	tty, err := os.OpenFile(name, os.O_RDWR, 0)
+	// It is the command's controlling terminal and must not become ours, or an
+	// unprivileged command could not take it.
+	tty, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return nil, errors.Join(err, term.Close())
 	}

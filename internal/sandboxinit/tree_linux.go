@@ -56,7 +56,8 @@ func Processes() []Process {
 	return all
 }
 
-// descendants lists the living processes below root.
+// descendants lists the processes below root. Zombies are among them: one whose
+// first thread has ended looks like that and lives on in its others.
 func descendants(root int) []Process {
 	children := map[int][]Process{}
 	for _, p := range Processes() {
@@ -66,9 +67,7 @@ func descendants(root int) []Process {
 	for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
 		for _, p := range children[queue[0]] {
 			queue = append(queue, p.PID)
-			if p.State != 'Z' && p.State != 'X' {
-				found = append(found, p)
-			}
+			found = append(found, p)
 		}
 	}
 	return found
@@ -95,8 +94,9 @@ func (p Process) Signal(sig unix.Signal) error {
 func (p Process) signal(sig unix.Signal) { _ = p.Signal(sig) }
 
 // killTree stops everything below root until nothing new turns up, then kills
-// it. A stopped process cannot fork, so a bomb of double-forking children ends.
-func killTree(root int) {
+// it, and returns how many it saw. A stopped process cannot fork, so a bomb of
+// double-forking children ends.
+func killTree(root int) int {
 	stopped := map[Process]bool{}
 	for {
 		fresh := 0
@@ -116,4 +116,5 @@ func killTree(root int) {
 	for p := range stopped {
 		p.signal(unix.SIGKILL)
 	}
+	return len(stopped)
 }

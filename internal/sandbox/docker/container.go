@@ -37,7 +37,9 @@ func configure(spec sandbox.Spec, f facts) (*container.Config, *container.HostCo
 		// The stream: open once, so that the engine closes it with our
 		// attachment; never a terminal, which would rewrite line ends.
 		AttachStdin: true, AttachStdout: true, AttachStderr: true, OpenStdin: true, StdinOnce: true,
-		Labels: map[string]string{LabelSandbox: spec.ID, LabelInstance: spec.Instance, LabelProvider: spec.Provider},
+		// Init minds no signal, so an engine that stops would wait for nothing.
+		StopSignal: "SIGKILL",
+		Labels:     map[string]string{LabelSandbox: spec.ID, LabelInstance: spec.Instance, LabelProvider: spec.Provider},
 	}
 	memory := cmp.Or(spec.Limits.Memory, DefaultMemory)
 	pids := cmp.Or(spec.Limits.PIDs, DefaultPIDs)

@@ -31,11 +31,7 @@ func readMark(pid int) (mark, bool) {
 	if err1 != nil || err2 != nil || own != its {
 		return mark{}, false
 	}
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return mark{}, false
-	}
-	for kv := range bytes.SplitSeq(env, []byte{0}) {
+	for kv := range bytes.SplitSeq(environ(pid), []byte{0}) {
 		value, ok := bytes.CutPrefix(kv, []byte(sandboxinit.Marker+"="))
 		if !ok {
 			continue
@@ -51,11 +47,23 @@ func readMark(pid int) (mark, bool) {
 	return mark{}, false
 }
 
-// marked lists the living processes whose mark matches.
+// environ is the environment of a process, which a thread that has ended does
+// not show: the first one may have.
+func environ(pid int) []byte {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/environ", pid))
+	for _, file := range threads {
+		if env, err := os.ReadFile(file); err == nil && len(env) > 0 {
+			return env
+		}
+	}
+	return nil
+}
+
+// marked lists the processes whose mark matches. A zombie shows none.
 func marked(match func(mark) bool) []sandboxinit.Process {
 	var found []sandboxinit.Process
 	for _, p := range sandboxinit.Processes() {
-		if p.State == 'Z' || p.State == 'X' || p.PID == os.Getpid() {
+		if p.PID == os.Getpid() {
 			continue
 		}
 		if m, ok := readMark(p.PID); ok && match(m) {

@@ -70,7 +70,11 @@ func (s suite) open(t *testing.T) (*sandbox.Sandbox, sandbox.Spec) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
+		begin := time.Now()
 		require.NoError(t, box.Close(ctx))
+		if took := time.Since(begin); took > time.Second {
+			t.Log("closed only after", took)
+		}
 	})
 	return box, spec
 }
