@@ -14,6 +14,7 @@ BIN     := $(CURDIR)/bin
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
+ROUNDS    ?= 20
 
 # Static, free of this machine's paths, and the same bytes from the same sources: the images' digests rely on it.
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w'
@@ -70,6 +71,11 @@ test: build ## run every suite with the race detector, the docker suites where a
 	@go vet ./...
 	@.ci/test.sh
 
+.PHONY: contract
+contract: build ## run the tests that hold what users rely on; ends with contract: N/M
+	@$(call with_engine,$(MAKE) images,echo "contract: no engine: the docker suites are skipped" >&2)
+	@go run ./internal/contract -count=1 -timeout 15m
+
 .PHONY: lint
 lint: ## check format, vet, staticcheck, known vulnerabilities, and that every platform compiles
 	@.ci/lint.sh
@@ -77,6 +83,16 @@ lint: ## check format, vet, staticcheck, known vulnerabilities, and that every p
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 10s)
 	@.ci/fuzz.sh $(FUZZTIME)
+
+.PHONY: faults
+faults: build ## make every fault ROUNDS times and print what it left (default 20)
+	@$(call with_engine,$(MAKE) images,echo "faults: no engine: on the local runtime only" >&2)
+	@go test ./internal/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
+
+.PHONY: soak-sandbox
+soak-sandbox: build ## use sandboxes at random ROUNDS times on each runtime and look for leaks (try 1000)
+	@$(call with_engine,$(MAKE) images,echo "soak-sandbox: no engine: on the local runtime only" >&2)
+	@go test ./internal/acceptance -run '^TestSoakSandbox$$' -soak $(ROUNDS) -count=1 -v -timeout $$(( $(ROUNDS) / 20 + 10 ))m
 
 .PHONY: bench
 bench: build ## run the benchmarks (BENCH=regexp BENCHTIME=1s)

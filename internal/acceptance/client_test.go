@@ -30,6 +30,7 @@ type setting struct {
 	env       []string
 	as        *syscall.SysProcAttr // of the front end
 	engine    string               // its address; empty: the one that the docker command uses
+	lookAt    string               // ... and that of the engine to look at for what is left
 
 	slowestLook time.Duration
 }
@@ -52,7 +53,7 @@ func newSetting(t *testing.T, runtime, image string) *setting {
 type client struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	login  string // the user's
+	s      *setting
 	in     io.WriteCloser
 	out    *os.File
 	lines  chan []byte // of stdout; closed at its end
@@ -101,7 +102,7 @@ func (s *setting) start(t *testing.T) *client {
 		"PATH="+filepath.Dir(built.fakeCodex)+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, s.env...)
 	cmd.SysProcAttr = s.as
-	c := &client{t: t, cmd: cmd, login: s.login, lines: make(chan []byte, 1024), exited: make(chan struct{}), answers: map[float64]reply{},
+	c := &client{t: t, cmd: cmd, s: s, lines: make(chan []byte, 1024), exited: make(chan struct{}), answers: map[float64]reply{},
 		resume: make(chan struct{})}
 	var err error
 	c.in, err = cmd.StdinPipe()

@@ -2,12 +2,10 @@ package acceptance
 
 import (
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,10 +13,6 @@ import (
 
 // grace is the --stop_grace of every front end here.
 const grace = time.Second
-
-// slack is what an end may take beyond the grace, and beyond the lifeline's
-// length where the fault leaves the stream open.
-const slack = 2 * time.Second
 
 // fault is one row of the table: a front end with a CLI that was told how to
 // behave, and what then happens to it.
@@ -33,6 +27,7 @@ type fault struct {
 	verify func(t *testing.T, s *setting, c *client) // once the front end has ended
 	args   []string
 	points int               // kills of a start, instead of do
+	swept  bool              // on the local runtime the next start cleans
 	longer time.Duration     // what the time to clean may take beyond grace and slack
 	exit   time.Duration     // what the front end's own end may take; default 10 s
 	status []int             // exit statuses that are right
@@ -41,20 +36,24 @@ type fault struct {
 	says   string            // pattern that the log must have
 }
 
-const up = `{"do":"event","type":"task_started"}`
+// Steps of the fake Codex. Each call begins with up, after which the fault is made.
+const (
+	up         = `{"do":"event","type":"task_started"}`
+	answerOK   = `{"do":"answer","text":"ok"}`
+	pause      = `{"do":"wait","ms":300}`
+	stall      = `{"do":"stall"}`
+	exit3      = `{"do":"exit","code":3}`
+	ignoreTerm = `{"do":"ignore-term"}`
+	linger     = `{"do":"linger"}` // in a session of its own
+	deaf       = `{"do":"deaf"}`   // reads no more
+	hog        = `{"do":"hog"}`    // takes memory
+	fill       = `{"do":"fill"}`   // writes temporary files
+	rotate     = `{"do":"rotate"}` // the login's token
+)
 
-func script(steps ...string) string {
-	b := "["
-	for i, s := range steps {
-		if i > 0 {
-			b += ","
-		}
-		b += s
-	}
-	return b + "]"
-}
+func script(steps ...string) string { return "[" + strings.Join(steps, ",") + "]" }
 
-var stallingCall = script(up, `{"do":"stall"}`)
+var stallingCall = script(up, stall)
 
 // allFaults are the rows in the order of the table.
 func allFaults() []fault {
@@ -118,8 +117,17 @@ func (f fault) round(t *testing.T, r *row, runtime, image string) {
 	}
 	c.begin()
 	f.do(c)
-	limit := grace + slack + f.longer
-	took, l := s.clean(t, c.cmd.Process.Pid, c.since, limit+10*time.Second)
+	limit := grace + *slack + f.longer
+	patience := limit + s.slowestLook
+	sweeps := f.swept && runtime == "local"
+	if sweeps {
+		patience = settling
+	}
+	took, l := s.clean(t, c.cmd.Process.Pid, c.since, patience)
+	if l.count() > 0 && sweeps {
+		l = s.nextStart(t, c.cmd.Process.Pid)
+		r.swept, took = true, 0
+	}
 	if f.after != nil {
 		f.after(c)
 	}
@@ -154,87 +162,6 @@ func (s *setting) requireSeen(t *testing.T, frontEnd int) {
 	} else {
 		require.NotEmpty(t, l.copies, "the observer must see the copied login")
 	}
-}
-
-// row is one line of the table.
-type row struct {
-	runtime, name string
-	rounds        int
-	left          left
-	worst         time.Duration
-	told          []string           // each answer once
-	late          []func(*testing.T) // looks that must wait until something may be swept
-}
-
-func (r *row) record(took time.Duration, l left, told string) {
-	r.worst = max(r.worst, took)
-	r.left = r.left.plus(l)
-	if told != "" && !slices.Contains(r.told, told) {
-		r.told = append(r.told, told)
-	}
-}
-
-// faultTable collects the rows.
-type faultTable struct{ rows []*row }
-
-func (ft *faultTable) add(runtime, name string) *row {
-	r := &row{runtime: runtime, name: name}
-	ft.rows = append(ft.rows, r)
-	return r
-}
-
-// settle takes the looks that had to wait.
-func (ft *faultTable) settle(t *testing.T) {
-	for _, r := range ft.rows {
-		for _, look := range r.late {
-			look(t)
-		}
-	}
-}
-
-func (ft *faultTable) print() {
-	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "runtime\tfault\trounds\tcontainers\tprocesses\tlogin copies\tworst time to clean\tthe client was told")
-	rounds, count := 0, 0
-	for _, r := range ft.rows {
-		told := "-"
-		for i, text := range r.told {
-			if i == 0 {
-				told = text
-			} else {
-				told += " | " + text
-			}
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", r.runtime, r.name, r.rounds,
-			len(r.left.containers), len(r.left.processes), len(r.left.copies), r.worst.Round(time.Millisecond), told)
-		rounds += r.rounds
-		count += r.left.count()
-	}
-	_ = w.Flush()
-	fmt.Printf("faults: %d rows, %d rounds, %d left\n", len(ft.rows), rounds, count)
-}
-
-// aborted is the message of a call that the bridge had to give up.
-var aborted = regexp.MustCompile(`aborted before responding \((.*)\); the request`)
-
-// told is the short form of what the client was told of a call: "-" if nothing.
-func (c *client) told(call int) string {
-	c.readOn()
-	for line := range c.lines {
-		c.note(line)
-	}
-	r, ok := c.answers[float64(call)]
-	switch {
-	case !ok:
-		return "-"
-	case r.Error != nil:
-		text := r.Error.Message
-		if m := aborted.FindStringSubmatch(text); m != nil {
-			text = m[1]
-		}
-		return fmt.Sprintf("%d %.100s", r.Error.Code, text)
-	}
-	return fmt.Sprintf("%.60s", r.text())
 }
 
 func signalled(sig syscall.Signal) func(*client) {

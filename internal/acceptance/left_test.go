@@ -38,6 +38,8 @@ func (l left) String() string {
 // carry the run's mark (the front end excepted), and for copies of the login.
 func (s *setting) look(t *testing.T, frontEnd int) left {
 	t.Helper()
+	begin := time.Now()
+	defer func() { s.slowestLook = max(s.slowestLook, time.Since(begin)) }()
 	var l left
 	if s.runtime == "docker" {
 		l.containers = s.containers(t, frontEnd)
@@ -51,16 +53,14 @@ func (s *setting) look(t *testing.T, frontEnd int) left {
 // engine that is down has none: what is left in it shows when it is up again.
 func (s *setting) containers(t *testing.T, frontEnd int) []string {
 	t.Helper()
-	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	list, err := engineClient(t, s.engine).ContainerList(ctx, container.ListOptions{All: true,
+	list, err := engineClient(t, s.lookAt).ContainerList(ctx, container.ListOptions{All: true,
 		Filters: filters.NewArgs(filters.Arg("label", docker.LabelInstance+"="+strconv.Itoa(frontEnd)))})
-	if s.engine != "" && dockerclient.IsErrConnectionFailed(err) {
+	if s.lookAt != "" && dockerclient.IsErrConnectionFailed(err) {
 		return nil
 	}
 	require.NoError(t, err)
-	s.slowestLook = max(s.slowestLook, time.Since(begin))
 	var found []string
 	for _, c := range list {
 		found = append(found, c.ID[:12]+" "+c.State)

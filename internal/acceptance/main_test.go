@@ -7,12 +7,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 // rounds is how often each row of the fault table runs.
 var rounds = flag.Int("rounds", 1, "rounds of each row of the fault table")
+
+// slack is what an end may take beyond the grace, and beyond the lifeline's
+// length where the fault leaves the stream open. On a machine to itself 2 s are
+// asked for; beside other packages' tests the engine's disk alone takes seconds.
+var slack = flag.Duration("slack", 10*time.Second, "what an end may take beyond the grace in the fault table")
 
 // built holds the programs that the tests run.
 var built struct{ dir, agents, fakeCodex string }
@@ -45,6 +51,11 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
+	defer func() {
+		if own != nil {
+			own.close()
+		}
+	}()
 	return m.Run()
 }
 

@@ -41,6 +41,9 @@ func serve(opts options.Options) int {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return exitFail
 	}
+	if opts.Provider != options.ProviderCodex {
+		return serveTools(opts, log)
+	}
 	launcher, rt, err := codexLauncher(opts, log)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -65,19 +68,29 @@ func serve(opts options.Options) int {
 		CheckCwd:         checkCwd(launcher),
 		HandshakeTimeout: opts.Server.HandshakeTimeout,
 		ClientGoneGrace:  opts.Codex.ClientGoneGrace,
+		Times:            codexTimes(opts.Codex),
 		MaxMessage:       int(opts.Server.MaxMessageBytes),
 		Log:              log,
 	}, os.Stdin, os.Stdout)
+}
+
+func codexTimes(c options.Codex) codex.Times {
+	return codex.Times{Idle: c.IdleTimeout, Hard: c.Timeout, CancelGrace: c.CancelGrace, TerminalGrace: c.TerminalGrace,
+		FlushStall: c.FlushStall, StatusInterval: c.StatusInterval, ProgressInterval: c.ProgressInterval, WaitInterval: c.WaitInterval}
 }
 
 // supported refuses what the flags promise and this version does not do, so
 // that nothing is ignored in silence.
 func supported(opts options.Options) error {
 	switch {
-	case opts.Provider != options.ProviderCodex:
-		return fmt.Errorf("provider %s is not part of this version: use --provider codex", opts.Provider)
+	case opts.Provider == options.ProviderBrowser:
+		return fmt.Errorf("provider %s is not part of this version: use codex, claude or gemini", opts.Provider)
+	case opts.Provider == options.ProviderClaude:
+		return nil
 	case opts.Sandbox.Warm > 0:
-		return errors.New("--warm is not part of this version: leave it at 0")
+		return fmt.Errorf("--warm is not part of this version for provider %s: leave it at 0", opts.Provider)
+	case opts.Provider == options.ProviderGemini:
+		return nil
 	case opts.Server.StdioIdleTimeout > 0 || opts.Server.ParentWatchdog > 0:
 		return errors.New("--stdio_idle_timeout and --parent_watchdog are not part of this version: leave them at 0")
 	}

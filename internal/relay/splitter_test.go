@@ -31,10 +31,51 @@ func TestSplitterLines(t *testing.T) {
 			t.Run(tt.name+" "+reader, func(t *testing.T) {
 				var got []Piece
 				require.NoError(t, Split(r, func(p Piece) bool { got = append(got, p); return true }))
-				assert.Equal(t, tt.want, got)
+				assert.Equal(t, tt.want, withoutMarks(got))
 			})
 		}
 	}
+}
+
+// withoutMarks leaves out what depends on how the stream was cut in reads.
+func withoutMarks(pieces []Piece) []Piece {
+	var out []Piece
+	for _, p := range pieces {
+		if !p.Begun {
+			p.Behind = false
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func TestSplitterTellsOfHalfLines(t *testing.T) {
+	tests := []struct {
+		name   string
+		chunks []string
+		want   []Piece
+	}{
+		{"a line begins", []string{"ab", "c", "d\n"}, []Piece{{Begun: true}, line("abcd\n")}},
+		{"behind a line", []string{"a\nb", "c", "\n"}, []Piece{{Data: []byte("a\n"), First: true, Last: true, Behind: true}, line("bc\n")}},
+		{"behind the last of several lines", []string{"a\nb\nc", "\n"},
+			[]Piece{line("a\n"), {Data: []byte("b\n"), First: true, Last: true, Behind: true}, line("c\n")}},
+		{"after a whole line", []string{"a\n", "b", "\n"}, []Piece{line("a\n"), {Begun: true}, line("b\n")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var s Splitter
+			var got []Piece
+			for _, c := range tt.chunks {
+				s.Feed([]byte(c), func(p Piece) bool { got = append(got, p); return true })
+			}
+			assert.Equal(t, tt.want, got)
+		})
+	}
+	var s Splitter
+	s.Feed([]byte("a\nhalf"), func(Piece) bool { return true })
+	assert.Equal(t, "half", string(s.Held()))
+	s.Feed([]byte("\n"), func(Piece) bool { return true })
+	assert.Empty(t, s.Held())
 }
 
 func line(s string) Piece { return Piece{Data: []byte(s), First: true, Last: true} }
@@ -43,12 +84,14 @@ func TestSplitterLimitIsExact(t *testing.T) {
 	longest := strings.Repeat("x", MaxLine-1) + "\n"
 	var got []Piece
 	require.NoError(t, Split(strings.NewReader(longest), func(p Piece) bool { got = append(got, p); return true }))
+	got = withoutMarks(got)
 	require.Len(t, got, 1)
 	assert.True(t, got[0].Whole())
 	assert.Len(t, got[0].Head(), MaxLine, "a whole line may be looked at whole")
 
 	got = nil
 	require.NoError(t, Split(strings.NewReader("x"+longest+"next\n"), func(p Piece) bool { got = append(got, p); return true }))
+	got = withoutMarks(got)
 	require.Greater(t, len(got), 2)
 	first, last := got[0], got[len(got)-2]
 	assert.True(t, first.First && !first.Last && !first.Cut, "a longer line streams")
@@ -65,14 +108,22 @@ func TestSplitStopsAndReportsErrors(t *testing.T) {
 	var got []Piece
 	err := Split(io.MultiReader(strings.NewReader("half"), iotest.ErrReader(boom)), func(p Piece) bool { got = append(got, p); return true })
 	assert.ErrorIs(t, err, boom)
-	assert.Equal(t, []Piece{{Data: []byte("half"), First: true, Cut: true}}, got, "what came is not lost")
+	assert.Equal(t, []Piece{{Data: []byte("half"), First: true, Cut: true}}, withoutMarks(got), "what came is not lost")
 }
 
 // checkPieces asserts what every split must satisfy.
 func checkPieces(t require.TestingT, in []byte, limit int, pieces []Piece) {
 	var all []byte
 	inside := false
+	known := false // that a line is half read
 	for i, p := range pieces {
+		if p.Begun {
+			require.False(t, known, "said once")
+			require.Empty(t, p.Data)
+			known = true
+			continue
+		}
+		known = p.Behind
 		all = append(all, p.Data...)
 		require.NotEmpty(t, p.Data)
 		require.Equal(t, !inside, p.First, "piece %d", i)
@@ -83,6 +134,7 @@ func checkPieces(t require.TestingT, in []byte, limit int, pieces []Piece) {
 		}
 		if p.Cut {
 			require.Equal(t, len(pieces)-1, i, "only the last piece is cut")
+			require.True(t, i > 0 && (pieces[i-1].Begun || pieces[i-1].Behind), "a half line was told of")
 		}
 		inside = !p.Last
 	}

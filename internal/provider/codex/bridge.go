@@ -6,10 +6,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
+	"mcpagents/internal/job"
+	"mcpagents/internal/provider/codex/turn"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -40,12 +40,36 @@ type Config struct {
 	// ClientGoneGrace is how long Codex may take to end after the client's
 	// last message; 0 means the default.
 	ClientGoneGrace time.Duration
+	// Times bound what is under way; the zero Times means DefaultTimes.
+	Times Times
+	// MaxCommentary is how much commentary of a job is kept, in bytes; 0 means
+	// 1 MiB.
+	MaxCommentary int
 	// MaxMessage bounds a message of the client in bytes; 0 means 16 MiB.
 	MaxMessage int
 	Log        *slog.Logger // nil means slog.Default
 }
 
+// Times are the times of requests, turns and jobs.
+type Times struct {
+	Idle             time.Duration // without an own event; 0 means no limit
+	Hard             time.Duration // of a request at all
+	CancelGrace      time.Duration // for the confirmation of a cancel
+	TerminalGrace    time.Duration // between a turn's end and its answer
+	FlushStall       time.Duration // of a half-written line
+	StatusInterval   time.Duration // between changes of a job's message; 0 means all
+	ProgressInterval time.Duration // between statuses of a call
+	WaitInterval     time.Duration // without one until a notice
+}
+
+// DefaultTimes are the times of a server.
+func DefaultTimes() Times {
+	return Times{Idle: 10 * time.Minute, Hard: 2 * time.Hour, CancelGrace: 30 * time.Second, TerminalGrace: time.Second,
+		FlushStall: time.Minute, StatusInterval: 30 * time.Second, ProgressInterval: time.Second, WaitInterval: 10 * time.Second}
+}
+
 func (c *Config) fill() {
+	c.Times = cmp.Or(c.Times, DefaultTimes())
 	c.HandshakeTimeout = cmp.Or(c.HandshakeTimeout, DefaultHandshakeTimeout)
 	c.ClientGoneGrace = cmp.Or(c.ClientGoneGrace, DefaultClientGoneGrace)
 	if len(c.Models) == 0 {
@@ -76,6 +100,7 @@ const (
 // bridge is the state of one connection. All of it belongs to the event loop.
 type bridge struct {
 	cfg    Config
+	ctx    context.Context // of Run
 	log    *slog.Logger
 	tools  catalog
 	alarms *alarms
@@ -87,12 +112,22 @@ type bridge struct {
 
 	open     map[string]*request // by id key
 	sequence uint64              // of requests
-	// answered are the keys of the requests last answered here: a cancel of
-	// one is not Codex's business.
-	answered []string
-	// swallowed are the keys of requests that were answered here while Codex
-	// has them too.
-	swallowed map[string]*request
+	answered []localAnswer       // the last ones
+	// suppressed are requests that were settled here while Codex owes its
+	// answer, by id key, and ended the keys of those that it need not answer.
+	suppressed map[string]*request
+	ended      []string
+	awaiting   map[*request]struct{} // those that wait for the end of a line
+	holding    map[*request]struct{} // those whose progress does
+	stall      *alarm                // by when the line must end
+	questions  map[string]question   // of Codex, by id key
+
+	jobs         *job.Table
+	jobCalls     int    // calls of ours that ran jobs
+	instance     string // in the ids of those calls
+	threads      turn.Threads
+	ledger       turn.Ledger
+	loginInvalid bool
 
 	phase        phase
 	session      *session // in opening and running
@@ -108,17 +143,6 @@ type bridge struct {
 	listed      []byte // the tools/list result that was given here and not yet compared
 
 	verdict *verdict
-}
-
-// request is a request of the client that has no answer yet.
-type request struct {
-	id        stdio.ID
-	key       string
-	method    string
-	framed    bool
-	sequence  uint64
-	cancelled bool
-	deadline  *alarm // by when it is answered here
 }
 
 // pending is a message that waits for a child.
@@ -150,9 +174,11 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	client := make(chan clientEvent)
 	b := &bridge{
 		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: newAlarms(), out: relay.NewOutput(out),
-		client: client, open: map[string]*request{}, swallowed: map[string]*request{},
+		client: client, ctx: ctx, open: map[string]*request{}, suppressed: map[string]*request{},
+		awaiting: map[*request]struct{}{}, holding: map[*request]struct{}{}, questions: map[string]question{}, instance: job.NewID(),
 		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
 	}
+	b.jobs = b.newJobs()
 	reading, stopReading := context.WithCancel(context.Background())
 	read := make(chan struct{})
 	go func() {
@@ -235,8 +261,11 @@ func (b *bridge) loop(ctx context.Context) {
 		case <-b.closed:
 			b.childClosed(ctx)
 		case err := <-b.out.Results():
+			full := b.out.Full()
 			if b.out.Wrote(err); err != nil {
 				b.outputFailed(err)
+			} else if full && !b.out.Full() {
+				b.drained()
 			}
 		case <-b.alarms.next():
 			b.alarms.ring()
@@ -244,55 +273,4 @@ func (b *bridge) loop(ctx context.Context) {
 			b.stopped(context.Cause(ctx))
 		}
 	}
-}
-
-// inOrder returns the open requests as the client sent them.
-func (b *bridge) inOrder() []*request {
-	return slices.SortedFunc(maps.Values(b.open), func(x, y *request) int { return cmp.Compare(x.sequence, y.sequence) })
-}
-
-// settle forgets a request that has its answer.
-func (b *bridge) settle(r *request) {
-	b.alarms.cancel(r.deadline)
-	delete(b.open, r.key)
-}
-
-// rememberedAnswers bounds the memory of requests that were answered here.
-const rememberedAnswers = 32
-
-// respond answers r with a result of ours.
-func (b *bridge) respond(r *request, result any) { b.answer(r, &stdio.Response{Result: result}) }
-
-// respondError answers r with an error of ours.
-func (b *bridge) respondError(r *request, code int, message string) {
-	b.answer(r, &stdio.Response{Error: &stdio.Error{Code: code, Message: message}})
-}
-
-func (b *bridge) answer(r *request, response *stdio.Response) {
-	b.settle(r)
-	b.answered = append(b.answered, r.key)
-	if len(b.answered) > rememberedAnswers {
-		b.answered = b.answered[1:]
-	}
-	body, err := stdio.EncodeResponse(r.id, response)
-	if err != nil {
-		panic("codex: answer cannot be encoded: " + err.Error()) // only our own types come here
-	}
-	b.own(body, r.framed, r.key)
-}
-
-// own queues a message of ours for the client.
-func (b *bridge) own(body []byte, framed bool, tag any) {
-	if err := b.out.Own(body, framed, tag); err != nil {
-		b.finish(verdict{code: 1, reason: err.Error()})
-	}
-}
-
-// notification encodes a notification of ours.
-func notification(method string, params any) []byte {
-	body, err := stdio.EncodeNotification(method, params)
-	if err != nil {
-		panic("codex: notification cannot be encoded: " + err.Error()) // only our own types come here
-	}
-	return body
 }

@@ -22,7 +22,7 @@ import (
 
 func aborted(id any, reason string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"error":{"code":-32001,"message":"mcp-agents: codex pass-through aborted before responding (%s); `+
-		`the request was still open: edits that it made are in the working tree, verify it before you repeat the request"}}`, id, reason)
+		`the request was still open: edits that it made are in the working tree, verify it before you repeat the request."}}`, id, reason)
 }
 
 func TestPassThrough(t *testing.T) {
@@ -317,7 +317,8 @@ func TestCancelIsForwarded(t *testing.T) {
 		b.expect(withID(nativeInitialize, 1))
 		b.disconnect()
 		b.end(0)
-		assert.Equal(t, strings.Join([]string{initializeLine, callLine, cancel, ""}, "\n"), codex.got())
+		ours := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"mcp-agents: client cancelled the request"}}`
+		assert.Equal(t, strings.Join([]string{initializeLine, callLine, ours, cancel, ""}, "\n"), codex.got())
 	})
 }
 

@@ -24,6 +24,9 @@ type Child struct {
 	// changed login is written back. It makes reads, writes and Wait return.
 	// The bridge calls it exactly once.
 	Close func(context.Context) error
+	// Invalidate, if set, is called once when the login proved not valid, so
+	// that nothing of it is written back.
+	Invalidate func()
 	// Version is Codex's own, such as 0.153.4; empty if it is not known.
 	Version string
 	// Agents says that this version has the setting agents.enabled.
@@ -84,9 +87,11 @@ type session struct {
 	initialized bool // an initialize was sent to it
 	stdoutEnded bool
 	stderrEnded bool
-	dropping    bool     // the native line at hand is not for the client
-	streaming   *request // the request that the native line at hand answers
-	tail        []byte   // of stderr
+	splitter    relay.Splitter // of stdout
+	midLine     bool           // a line of it has begun and not ended
+	dropping    bool           // the native line at hand is not for the client
+	streaming   *request       // the request that the native line at hand answers
+	tail        []byte         // of stderr
 	end         *ending
 	readiness   *alarm // by when it must have answered initialize
 }
@@ -100,7 +105,7 @@ func newSession(child *Child, number int) *session {
 	s.tasks.Go(func() {
 		defer close(s.pieces)
 		// An error is the end of stdout as well: why is what Wait tells.
-		_ = relay.Split(child.Stdout, func(p relay.Piece) bool { return send(ctx, s.pieces, p) })
+		_ = s.splitter.Split(child.Stdout, func(p relay.Piece) bool { return send(ctx, s.pieces, p) })
 	})
 	s.tasks.Go(func() {
 		defer close(s.stderr)

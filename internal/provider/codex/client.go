@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/provider/codex/turn"
 	"mcpagents/internal/stdio"
 )
 
@@ -54,6 +55,7 @@ func (b *bridge) fromClient(ctx context.Context, e clientEvent) {
 		b.fromRequest(ctx, m, env)
 	case env.HasMethod:
 		b.fromNotification(ctx, m, env)
+	case env.IsResponse() && !b.answersQuestion(env.ID.Key()): // it has its answer from here
 	default: // an answer, a batch, a blank line, or no JSON: Codex's business
 		b.forward(ctx, pending{message: m})
 	}
@@ -77,15 +79,16 @@ func (b *bridge) refuse(fault *stdio.MessageError) {
 func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Envelope) {
 	r := &request{id: env.ID, key: env.ID.Key(), method: env.Method, framed: b.framed, sequence: b.sequence}
 	b.sequence++
-	if b.inFlight(r.key) {
-		b.reused(r.id)
-		return
-	}
-	b.open[r.key] = r
 	if private(r.key) {
 		b.respondError(r, stdio.CodeInvalidRequest, "mcp-agents: ids that begin with "+privateIDs+" are reserved")
 		return
 	}
+	if b.inFlight(r.key) {
+		b.reused(r.id)
+		return
+	}
+	b.forgetEnd(r.key)
+	b.open[r.key] = r
 	c := b.callOf(m.Raw, env)
 	if c != nil {
 		if v := c.tool.validate(m.Raw, c.arguments, b.cfg.CheckCwd); v != nil {
@@ -94,24 +97,31 @@ func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Env
 				Message: "mcp-agents: invalid arguments for " + c.tool.name, Data: v}})
 			return
 		}
+		if b.callLocally(r, c, m) {
+			return
+		}
+		r.turn = b.newTurn(r, c.tool.name, m.Raw, c.arguments)
+		b.tellProgress(r, m.Raw)
 	}
 	if handshake(r.method) {
-		r.deadline = b.alarms.after(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
+		r.handshake = b.alarms.after(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
 	}
 	b.forward(ctx, pending{message: m, request: r, call: c})
 }
 
 // inFlight reports whether an answer with the key is still to come.
-func (b *bridge) inFlight(key string) bool { return b.open[key] != nil || b.swallowed[key] != nil }
+func (b *bridge) inFlight(key string) bool { return b.open[key] != nil || b.suppressed[key] != nil }
 
 // reused ends the bridge because an id was used again while it was in flight:
 // nobody could tell the two answers apart.
 func (b *bridge) reused(id stdio.ID) {
-	if r := b.swallowed[id.Key()]; r != nil {
+	r := b.open[id.Key()]
+	if r == nil {
+		r = b.suppressed[id.Key()]
 		b.open[r.key] = r // so that the second use has its error
-	} else {
-		b.open[id.Key()].cancelled = false
 	}
+	r.state, r.poll = open, nil
+	r.end = turn.Running
 	b.finish(verdict{code: 1, reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), emit: true})
 }
 
@@ -132,29 +142,57 @@ func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdi
 			b.log.Warn("dropped invalid " + c.tool.name + " notification; fields: " + v.fields())
 			return
 		}
+		if c.tool.name != c.tool.native || b.loginInvalid {
+			return // nobody would get the answer
+		}
 	}
 	b.forward(ctx, pending{message: m, call: c, initialized: env.Method == "notifications/initialized"})
 }
 
-// fromCancel passes a cancel on unless it concerns only us.
+// fromCancel passes a cancel on unless it concerns only us. MCP forbids to
+// cancel initialize.
 func (b *bridge) fromCancel(ctx context.Context, m stdio.Message) {
 	at, _ := lookup(m.Raw, "params", "requestId")
 	key := stdio.ParseID(at.of(m.Raw)).Key()
 	r := b.open[key]
 	switch {
-	case key != "" && b.out.Drop(key):
-		return
-	case r == nil && slices.Contains(b.answered, key):
-		return
+	case private(key):
+		return // nobody but us may name it
 	case r != nil:
-		b.alarms.cancel(r.deadline)
-		if _, waited := b.withdraw(r); waited {
-			b.settle(r)
-			return
+		if r.method != "initialize" && b.cancel(r) {
+			b.forward(ctx, pending{message: m})
 		}
-		r.cancelled = true
+	case key == "" || !b.cancelAnswered(key):
+		b.forward(ctx, pending{message: m})
 	}
-	b.forward(ctx, pending{message: m})
+}
+
+// cancel cancels a request and reports whether that is news for Codex.
+func (b *bridge) cancel(r *request) bool {
+	if r.poll != nil {
+		r.poll()
+		b.settle(r)
+		return false
+	}
+	if _, waited := b.withdraw(r); waited {
+		b.settle(r)
+		return false
+	}
+	return b.step(r, canceled)
+}
+
+// cancelAnswered cancels a request that was answered here and reports whether
+// it was. An answer that the client has not got yet is withdrawn, and so is the
+// job that it would have named.
+func (b *bridge) cancelAnswered(key string) bool {
+	i := slices.IndexFunc(b.answered, func(a localAnswer) bool { return a.key == key })
+	if i < 0 {
+		return false
+	}
+	if b.out.Drop(key) && b.answered[i].job != nil {
+		b.answered[i].job.Cancel()
+	}
+	return true
 }
 
 // callOf returns the call in a message, nil if it calls none of our tools.
@@ -242,6 +280,9 @@ func (b *bridge) sendToChild(p pending) {
 		s.initialized = true
 	}
 	s.input.Write(asLine(p.message, raw))
+	if p.request != nil {
+		b.watch(p.request)
+	}
 	b.armReadiness(p.request)
 }
 

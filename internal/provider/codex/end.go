@@ -1,11 +1,15 @@
 package codex
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
@@ -74,16 +78,28 @@ func (b *bridge) clientGone() {
 		b.finish(verdict{reason: "client disconnected"})
 		return
 	}
-	for _, r := range b.inOrder() {
-		// MCP forbids to cancel initialize.
-		if !r.cancelled && r.method != "initialize" {
-			b.session.input.Write(cancelMessage(r.id, "mcp-agents: client disconnected"))
-		}
-	}
+	b.cancelForGone()
 	b.session.input.Close()
 	b.alarms.after(b.cfg.ClientGoneGrace, func() {
 		b.finish(verdict{reason: "client disconnected and codex did not end"})
 	})
+}
+
+// cancelForGone cancels what the client has left. Answers that come all the
+// same still go out: a client that sent its questions at once reads them.
+func (b *bridge) cancelForGone() {
+	for _, j := range b.jobs.Active() {
+		b.log.Info(fmt.Sprintf("client disconnected; cancelling background job %s (state=%s, thread_id=%s)", j.ID, j.State(), j.Thread))
+		j.Cancel()
+	}
+	for _, r := range b.inOrder() {
+		b.silence(r)
+		b.alarms.cancel(r.hard)
+		// MCP forbids to cancel initialize.
+		if r.job == nil && r.poll == nil && r.state.wanted() && r.method != "initialize" {
+			b.sendCancel(r, "client disconnected")
+		}
+	}
 }
 
 func cancelMessage(id stdio.ID, reason string) []byte {
@@ -180,7 +196,11 @@ func signalName(n int) string {
 func (b *bridge) shutdown(ctx context.Context) {
 	b.log.Info("codex passthrough finalize: " + b.verdict.reason)
 	if b.verdict.emit {
+		b.takeHeld()
 		b.abortOpen()
+	}
+	if line := b.ledger.Rest(); line != "" {
+		b.log.Warn(line)
 	}
 	b.out.Finish()
 	flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
@@ -202,15 +222,51 @@ func (b *bridge) shutdown(ctx context.Context) {
 	}
 }
 
-// abortOpen answers every request that nobody will answer any more.
+// takeHeld takes what a Codex that is still there has written of a line, if
+// that is a whole message which only lacks its LF.
+func (b *bridge) takeHeld() {
+	s := b.session
+	if s == nil || s.stdoutEnded || b.out.Full() {
+		return
+	}
+	if held := s.splitter.Held(); json.Valid(held) {
+		b.fromLine(relay.Piece{Data: held, First: true, Cut: true})
+	}
+}
+
+// abortOpen settles every request that nobody will answer any more: from the
+// end of its turn, if that was reported, else by an error. Jobs come first, so
+// that those who wait for one hear of it.
 func (b *bridge) abortOpen() {
-	for _, r := range b.inOrder() {
-		if !r.cancelled {
-			b.respondError(r, stdio.CodeAborted, "mcp-agents: codex pass-through aborted before responding ("+
-				b.verdict.reason+"); the request was still open: edits that it made are in the working tree, "+
-				"verify it before you repeat the request")
+	all := b.inOrder()
+	slices.SortStableFunc(all, func(x, y *request) int { return cmp.Compare(rank(x), rank(y)) })
+	for _, r := range all {
+		switch {
+		case b.open[r.key] == nil: // answered meanwhile
+		case r.unauthorized && r.state.wanted():
+			b.failUnauthorized(r)
+		case r.state == finishing || r.state == lapsed:
+			b.log.Info(fmt.Sprintf("recovered %s codex request %s during teardown", r.end, r.id.Raw))
+			b.answerFromEnd(r)
+		case r.job != nil:
+			b.settle(r)
+			r.job.Fail("bridge stopped: "+b.verdict.reason, "")
+		case r.state.wanted():
+			b.respondError(r, stdio.CodeAborted, "mcp-agents: codex pass-through aborted before responding ("+b.verdict.reason+
+				"); the request was still open: "+editsRemain+r.inThread())
 		}
 	}
+}
+
+// rank orders requests for the end: jobs, then turns that have ended.
+func rank(r *request) int {
+	switch {
+	case r.job != nil:
+		return 0
+	case r.state == finishing || r.state == lapsed:
+		return 1
+	}
+	return 2
 }
 
 // closeSession destroys the child of s and waits for its goroutines.

@@ -9,10 +9,6 @@ import (
 	"mcpagents/internal/stdio"
 )
 
-// maxSwallowed bounds the requests that were answered here while Codex still
-// owes its answer. One that owes so many is not going to answer.
-const maxSwallowed = 32
-
 // protocolVersions are those of MCP that an initialize answered here accepts,
 // the latest first.
 var protocolVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"}
@@ -132,20 +128,12 @@ func wholeLine(m stdio.Message) []byte {
 func (b *bridge) handshakeOverdue(r *request) {
 	b.log.Warn(fmt.Sprintf("codex has not answered %s within %s; answered without it", r.method, b.cfg.HandshakeTimeout))
 	if p, ok := b.withdraw(r); !ok {
-		b.swallowed[r.key] = r
+		b.suppress(r)
 	} else if r.method == "initialize" {
 		b.keepInitialize(p)
 		b.keepInitialized()
 	}
 	b.answerLocally(r, nil)
-	if len(b.swallowed) < maxSwallowed {
-		return
-	}
-	if b.session.served {
-		b.finish(verdict{code: 1, reason: "late-response suppression limit reached", emit: true})
-		return
-	}
-	b.fail(b.notReady())
 }
 
 // keepInitialized takes the client's initialized notification out of what
@@ -191,13 +179,15 @@ func (b *bridge) fail(err error) {
 	for _, p := range b.takeWaiting() {
 		b.keepInitialize(p)
 	}
-	clear(b.swallowed) // their answers will not come
+	clear(b.suppressed) // their answers will not come
 	b.out.Finish()
 	for _, r := range b.inOrder() {
-		if r.cancelled {
-			b.settle(r)
-		} else {
+		switch {
+		case r.poll != nil: // of a job, which has its own end
+		case r.state.wanted():
 			b.answerLocally(r, err)
+		default:
+			b.settle(r)
 		}
 	}
 }
@@ -222,7 +212,13 @@ func (b *bridge) answerLocally(r *request, err error) {
 	case "ping":
 		b.respond(r, struct{}{})
 	case "tools/call":
-		b.respond(r, toolError("mcp-agents: Codex is not available: "+remedy(err)+". The next call tries again."))
+		text := "Codex is not available: " + remedy(err) + ". The next call tries again."
+		if r.job != nil {
+			b.settle(r)
+			r.job.Fail(text, "")
+			return
+		}
+		b.respond(r, toolError("mcp-agents: "+text))
 	default:
 		b.respondError(r, stdio.CodeMethodNotFound, "Method not found")
 	}

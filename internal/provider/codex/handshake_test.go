@@ -219,12 +219,12 @@ func TestCodexThatDoesNotAnswer(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: handshakeSteps()}})
 			b.read()
 			b.send(initializeLine)
-			for i := range maxSwallowed {
+			for i := range maxSuppressed {
 				b.send(pingLine(100 + i))
 			}
 			b.output()
 			time.Sleep(DefaultHandshakeTimeout)
-			assert.Equal(t, maxSwallowed, strings.Count(b.output(), `"result":{}`))
+			assert.Equal(t, maxSuppressed, strings.Count(b.output(), `"result":{}`))
 			b.end(1)
 			assert.Contains(t, b.log.String(), "late-response suppression limit reached")
 		})

@@ -33,6 +33,11 @@ type fakeCodex struct {
 	received bytes.Buffer
 	closed   int
 	playing  sync.WaitGroup
+
+	// What a test that speaks for Codex itself writes to, and ends it by.
+	stdout, stderr io.Writer
+	end            func(e wire.Exit, late string)
+	invalidated    int
 }
 
 // step waits for a line of the client that contains on ("" waits for none),
@@ -80,9 +85,11 @@ func (f *fakeCodex) start() *Child {
 		}
 		stderrW.Close()
 	}
+	f.stdout, f.stderr, f.end = stdoutW, stderrW, end
 	f.playing.Go(func() { f.play(stdinR, stdoutW, stderrW, end) })
 	return &Child{
-		Stdin: stdinW, Stdout: stdoutR, Stderr: stderrR, Version: f.version, Agents: true,
+		Invalidate: func() { f.invalidated++ },
+		Stdin:      stdinW, Stdout: stdoutR, Stderr: stderrR, Version: f.version, Agents: true,
 		Wait: func(ctx context.Context) (wire.Exit, error) {
 			select {
 			case e := <-exit:
@@ -166,6 +173,8 @@ type testBridge struct {
 	out      bytes.Buffer
 	reading  sync.WaitGroup
 	launches int
+	asked    int
+	gate     chan struct{} // full: the client does not read
 	codexes  []*fakeCodex
 }
 
@@ -199,7 +208,7 @@ type launched struct {
 func startBridge(t *testing.T, cfg Config, results ...launched) *testBridge {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	b := &testBridge{T: t, in: inW, outR: outR, code: make(chan int, 1), log: &syncBuffer{}}
+	b := &testBridge{T: t, in: inW, outR: outR, code: make(chan int, 1), log: &syncBuffer{}, gate: make(chan struct{}, 1)}
 	var ctx context.Context
 	ctx, b.cancel = context.WithCancelCause(context.Background())
 	cfg.Version = "1.2.3"
@@ -244,9 +253,11 @@ func (b *testBridge) read() {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := b.outR.Read(buf)
+			b.gate <- struct{}{}
 			b.mu.Lock()
 			b.out.Write(buf[:n])
 			b.mu.Unlock()
+			<-b.gate
 			if err != nil {
 				return
 			}
@@ -310,3 +321,9 @@ func curatedList(t *testing.T, id any) string {
 	at, _ := lookup(native, "result")
 	return string(newCatalog(DefaultModels).curate(native, at))
 }
+
+// pause makes the client stop reading, but for what it is about to read, until
+// resume.
+func (b *testBridge) pause() { b.gate <- struct{}{} }
+
+func (b *testBridge) resume() { <-b.gate; synctest.Wait() }

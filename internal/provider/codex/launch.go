@@ -177,7 +177,7 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error() + s.deniedHint(err)}
 	}
-	return &Child{Stdin: proc.Stdin(), Stdout: proc.Stdout(), Stderr: proc.Stderr(), Wait: proc.Wait,
+	return &Child{Stdin: proc.Stdin(), Stdout: proc.Stdout(), Stderr: proc.Stderr(), Wait: proc.Wait, Invalidate: snapshot.Invalidate,
 		Close: func(ctx context.Context) error {
 			defer snapshot.Release()
 			_, stopErr := proc.Stop(ctx)

@@ -1,6 +1,8 @@
 package codex
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"mcpagents/internal/relay"
@@ -10,10 +12,20 @@ import (
 // fromChild takes a piece of Codex's output, or its end.
 func (b *bridge) fromChild(p relay.Piece, ok bool) {
 	s := b.session
-	switch {
-	case !ok:
-		s.stdoutEnded = true
+	if !ok {
+		s.stdoutEnded, s.midLine = true, false
 		b.outputEnded()
+		return
+	}
+	// What this line settles is not settled by its end.
+	var waited []*request
+	if len(b.awaiting) > 0 {
+		waited = slices.Collect(maps.Keys(b.awaiting))
+	}
+	s.midLine = p.Begun || p.Behind || !p.Last && !p.Cut
+	switch {
+	case p.Begun:
+		return
 	case p.Whole():
 		b.fromLine(p)
 	case p.First:
@@ -21,6 +33,13 @@ func (b *bridge) fromChild(p relay.Piece, ok bool) {
 	default:
 		b.fromRest(p)
 	}
+	if !p.Last || b.session != s {
+		return
+	}
+	if !s.midLine { // also what waits since this line
+		waited = slices.Collect(maps.Keys(b.awaiting))
+	}
+	b.lineEnded(waited)
 }
 
 // fromLine takes a whole line. One without its LF is the last that Codex wrote:
@@ -33,49 +52,91 @@ func (b *bridge) fromLine(p relay.Piece) {
 	if err != nil && !b.session.served {
 		b.session.keepTail(p.Data) // such as why Codex will not serve
 	}
-	if env.IsResponse() {
-		p.Data = b.fromResponse(p.Data, env)
-		if p.Data == nil {
-			return
+	switch {
+	case env.IsResponse():
+		b.fromResponse(p, env)
+	case env.HasMethod && env.ID.Usable():
+		b.fromServerRequest(p, env)
+	case env.Method == "codex/event":
+		b.fromEvent(p, env)
+	default:
+		b.native(p, b.framed)
+	}
+}
+
+// fromResponse takes an answer of Codex.
+func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
+	key := env.ID.Key()
+	if r := b.open[key]; r != nil {
+		b.served(r)
+		r.native = &reply{p, env}
+		b.step(r, answered)
+		return
+	}
+	if private(key) {
+		b.fromPrivate(key, env)
+		return
+	}
+	r, late := b.late(key)
+	switch {
+	case !late:
+		b.native(p, b.framed)
+	case r != nil:
+		b.served(r)
+		if r.method == "tools/list" && env.Result != nil {
+			b.compareTools(env.Result)
+		}
+		if r.turn != nil && loginRefused(env.Result) {
+			b.invalidateLogin()
 		}
 	}
-	b.native(p, b.framedFor(env))
-	if r := b.answers(env); r != nil && !p.Cut {
-		b.settle(r)
-	}
-}
-
-// answers returns the open request that env answers, nil if it answers none.
-func (b *bridge) answers(env stdio.Envelope) *request {
-	if !env.IsResponse() || !env.ID.Usable() {
-		return nil
-	}
-	return b.open[env.ID.Key()]
-}
-
-// framedFor returns the mode of a native message: that of the request that it
-// answers, else that of the client's latest message.
-func (b *bridge) framedFor(env stdio.Envelope) bool {
-	if r := b.answers(env); r != nil {
-		return r.framed
-	}
-	return b.framed
 }
 
 // fromHead takes the first piece of a line that is too long to hold.
 func (b *bridge) fromHead(p relay.Piece) {
 	s := b.session
 	env := stdio.ScanPrefix(p.Head())
-	key := env.ID.Key()
-	s.dropping = env.IsResponse() && (b.swallowed[key] != nil || private(key))
+	s.dropping = b.dropsLong(env)
 	if s.dropping {
-		delete(b.swallowed, key)
 		return
 	}
-	if s.streaming = b.answers(env); s.streaming != nil {
-		b.alarms.cancel(s.streaming.deadline) // it is being answered
+	framed := b.framed
+	if env.IsResponse() && env.ID.Usable() {
+		if s.streaming = b.open[env.ID.Key()]; s.streaming != nil {
+			b.alarms.cancel(s.streaming.handshake) // it is being answered
+			framed = s.streaming.framed
+		}
 	}
-	b.native(p, b.framedFor(env))
+	b.native(p, framed)
+}
+
+// dropsLong reports whether a line that is too long to hold is not for the
+// client, and settles what it answers.
+func (b *bridge) dropsLong(env stdio.Envelope) bool {
+	if !env.IsResponse() {
+		return private(correlation(env.Params)) // an event of a job
+	}
+	key := env.ID.Key()
+	r := b.open[key]
+	switch {
+	case r == nil && private(key):
+		b.heardLast(key)
+		return true
+	case r == nil:
+		_, late := b.late(key)
+		return late
+	case r.state.wanted() && r.job != nil:
+		b.oversizeAnswer(r)
+		return true
+	case r.state.wanted() && r.unauthorized:
+		b.settle(r)
+		b.failUnauthorized(r)
+		return true
+	case !r.state.wanted():
+		b.step(r, answered)
+		return true
+	}
+	return false
 }
 
 // fromRest takes a later piece of such a line. The request that the line
@@ -105,37 +166,6 @@ func (b *bridge) native(p relay.Piece, framed bool) {
 		b.session.streaming = nil
 		b.respondError(r, stdio.CodeInternal, "mcp-agents: the answer of codex is a "+err.Error())
 	}
-}
-
-// fromResponse returns the line for the client, nil if it is not for the client.
-func (b *bridge) fromResponse(line []byte, env stdio.Envelope) []byte {
-	key := env.ID.Key()
-	if private(key) {
-		b.fromPrivate(key, env)
-		return nil
-	}
-	r := b.open[key]
-	late := b.swallowed[key]
-	switch {
-	case late != nil:
-		delete(b.swallowed, key)
-		r = late
-	case r == nil:
-		return line
-	}
-	b.served(r)
-	list := r.method == "tools/list" && env.Result != nil
-	switch {
-	case late != nil && list:
-		b.compareTools(env.Result)
-		return nil
-	case late != nil:
-		return nil
-	case list:
-		result, _ := lookup(line, "result")
-		return b.tools.curate(line, result)
-	}
-	return line
 }
 
 // served notes that the child has answered its initialize, or anything at all

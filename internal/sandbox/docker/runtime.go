@@ -227,6 +227,9 @@ func (i *instance) Destroy(ctx context.Context) error {
 	if i.stream != nil && i.awaitRemoval(ctx, i.grace+2*time.Second) == nil {
 		return nil
 	}
+	// A kept connection may have gone half open: what follows uses new ones. The
+	// client stays usable, this only lets its idle connections go.
+	_ = i.engine.Client.Close()
 	remove, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := i.engine.ContainerRemove(remove, i.id, container.RemoveOptions{Force: true, RemoveVolumes: true})

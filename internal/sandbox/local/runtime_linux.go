@@ -119,6 +119,7 @@ func (i *instance) Close() error {
 // Destroy ends the lifeline, waits for init, and kills what a killed init left.
 func (i *instance) Destroy(ctx context.Context) error {
 	_ = i.Close()
+	_ = i.cmd.Process.Signal(syscall.SIGCONT) // an init that was stopped does not see the end
 	timer := time.NewTimer(i.grace + slack)
 	defer timer.Stop()
 	select {

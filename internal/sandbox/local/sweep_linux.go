@@ -105,6 +105,13 @@ func initGone(m mark) bool {
 	return err != nil || now.Start != m.init.Start || now.State == 'Z'
 }
 
+// initStopped reports whether the init of a marked process is stopped: it
+// serves nobody, and does not see the end of its stream until it is continued.
+func initStopped(m mark) bool {
+	now, err := sandboxinit.ReadProcess(m.init.PID)
+	return err == nil && now.Start == m.init.Start && now.State == 'T'
+}
+
 // AddRoot names a directory of private homes that Sweep should look at.
 func (r *Runtime) AddRoot(root, prefix string) {
 	r.mu.Lock()
@@ -113,7 +120,8 @@ func (r *Runtime) AddRoot(root, prefix string) {
 }
 
 // Sweep ends the processes and removes the homes that sandboxes left whose
-// init was killed.
+// init was killed. One that is stopped is continued, and then sees by itself
+// whether its front end is still there.
 func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	var lines []string
 	for _, p := range marked(initGone) {
@@ -122,6 +130,12 @@ func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	if !dryRun {
 		if err := killMarked(ctx, initGone); err != nil {
 			return lines, err
+		}
+	}
+	for _, p := range marked(initStopped) {
+		lines = append(lines, fmt.Sprintf("process %d: its sandbox-init is stopped and is continued", p.PID))
+		if m, ok := readMark(p.PID); ok && !dryRun {
+			_ = m.init.Signal(unix.SIGCONT)
 		}
 	}
 	r.mu.Lock()

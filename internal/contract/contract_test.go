@@ -1,0 +1,55 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestChecklistIsComplete(t *testing.T) {
+	items, err := parse(checklist)
+	require.NoError(t, err)
+	assert.Len(t, items, 280)
+	for _, i := range items {
+		assert.NotEmpty(t, i.text, i.number)
+	}
+	for _, bad := range []string{"## a: here\n2 x", "## a: here\n1 x\n1 y", "## a: soon\n1 x", "## a: here\n1", "## a: here\nx y", "## a: here\n1-x y"} {
+		_, err := parse(bad)
+		assert.Error(t, err, bad)
+	}
+}
+
+func TestNumbersOfNames(t *testing.T) {
+	for name, want := range map[string][]int{
+		"TestX": nil, "TestX/149_150_death": {149, 150}, "TestX/149": {149}, "TestX/1.7_TERM": nil, "TestX/B39_hangs": nil,
+		"TestX/118_codex/120_closed": {118, 120}, "TestX/from_codex_143": nil, "TestX/91": {91}, "TestX/11MiB": nil,
+	} {
+		assert.Equal(t, want, numbers(name), name)
+	}
+}
+
+func TestReport(t *testing.T) {
+	items, err := parse("## a: here\n1 one\n2 two\n3 three -- needs a moon\n4 four\n## b: later\n5 five\n")
+	require.NoError(t, err)
+	stream := `{"Action":"pass","Package":"p","Test":"T/1_x"}
+{"Action":"output","Package":"p","Test":"T/4_x","Output":"why\n"}
+{"Action":"fail","Package":"p","Test":"T/4_x"}
+{"Action":"pass","Package":"p","Test":"T/4_y"}
+{"Action":"skip","Package":"p","Test":"T/2_x"}
+not json
+`
+	var log, out strings.Builder
+	o, err := read(strings.NewReader(stream), &log)
+	require.NoError(t, err)
+	assert.Equal(t, "why\nnot json\n", log.String())
+	assert.False(t, report(&out, items, o))
+	assert.Equal(t, "contract: 2 two: not covered: NO TEST\ncontract: 3 three: not covered: needs a moon\n"+
+		"contract: 4 four: not covered: a test of it failed\ncontract: 1/4\n", out.String())
+
+	out.Reset()
+	fine := outcome{passed: map[int]bool{1: true, 2: true, 4: true}}
+	assert.True(t, report(&out, items, fine), "a reason is enough")
+	assert.Equal(t, "contract: 3 three: not covered: needs a moon\ncontract: 3/4\n", out.String())
+}

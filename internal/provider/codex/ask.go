@@ -1,0 +1,83 @@
+package codex
+
+import (
+	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/relay"
+	"mcpagents/internal/stdio"
+)
+
+// question is a request of Codex that has no answer yet.
+type question struct {
+	about *request // nil once it was answered here
+}
+
+// maxQuestions bounds them: a Codex that asks more is not waited for.
+const maxQuestions = 1024
+
+// fromServerRequest takes a request of Codex, such as one for approval. The
+// client answers it, except for a job, which has nobody who could.
+func (b *bridge) fromServerRequest(p relay.Piece, env stdio.Envelope) {
+	named := b.open[correlation(env.Params)]
+	r := named
+	if r == nil {
+		r = b.inThread(env.Params)
+	}
+	if r != nil && r.job != nil {
+		b.refuseQuestion(r, env.ID)
+		if named != nil {
+			return
+		}
+		b.questions[env.ID.Key()] = question{} // the client's answer would be a second one
+	} else if r != nil && len(b.questions) < maxQuestions {
+		b.questions[env.ID.Key()] = question{r}
+		r.asking++
+	}
+	b.native(p, b.framed)
+}
+
+// inThread returns the running turn of the thread that params name.
+func (b *bridge) inThread(params []byte) *request {
+	for _, path := range [][]string{{"_meta", "threadId"}, {"threadId"}, {"thread_id"}} {
+		at, _ := lookup(params, path...)
+		thread, _ := stringValue(at.of(params))
+		if thread == "" {
+			continue
+		}
+		for _, r := range b.open {
+			if r.turn != nil && r.turn.Thread == thread && r.end == turn.Running {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// refuseQuestion answers Codex, and fails the job that cannot go on.
+func (b *bridge) refuseQuestion(r *request, id stdio.ID) {
+	body, err := stdio.EncodeResponse(id, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeMethodNotFound,
+		Message: "interactive requests are not available for background jobs"}})
+	if err != nil {
+		panic("codex: answer cannot be encoded: " + err.Error()) // only our own types come here
+	}
+	b.session.input.Write(append(body, '\n'))
+	b.sendCancel(r, "background job cannot answer")
+	b.settle(r)
+	r.job.Fail("the turn asked for unsupported interactive input; run it as a blocking call", "")
+}
+
+// answersQuestion takes the client's answer to a request of Codex and reports
+// whether Codex shall get it.
+func (b *bridge) answersQuestion(key string) bool {
+	q, ok := b.questions[key]
+	if !ok {
+		return true
+	}
+	delete(b.questions, key)
+	if q.about == nil {
+		return false
+	}
+	if q.about.asking--; q.about.asking == 0 {
+		b.renew(q.about)
+	}
+	return true
+}

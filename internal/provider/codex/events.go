@@ -1,0 +1,136 @@
+package codex
+
+import (
+	"encoding/json"
+	"time"
+
+	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/relay"
+	"mcpagents/internal/stdio"
+)
+
+// fromEvent takes a codex/event. It belongs to the request that it names; those
+// of jobs, and those that say that the login is refused, are not for the client.
+func (b *bridge) fromEvent(p relay.Piece, env stdio.Envelope) {
+	key := correlation(env.Params)
+	r := b.open[key]
+	abandoned := b.ledger.Find(key)
+	var e *turn.Event
+	if r != nil || abandoned != nil || b.suppressed[key] != nil {
+		msg, _ := lookup(env.Params, "msg")
+		kind, _ := lookup(env.Params, "msg", "type")
+		name, _ := stringValue(kind.of(env.Params))
+		e = turn.Parse(name, msg.of(env.Params))
+	}
+	refused := e != nil && e.Unauthorized()
+	if !private(key) && !refused {
+		b.native(p, b.framed)
+	}
+	if refused {
+		b.invalidateLogin()
+	}
+	switch {
+	case r != nil:
+		b.fromTurn(r, e, env.Params)
+	case abandoned != nil:
+		b.fromAbandoned(key, abandoned, e)
+	}
+}
+
+// correlation is the key of the request that params belong to, empty if they
+// name none.
+func correlation(params []byte) string {
+	at, _ := lookup(params, "_meta", "requestId")
+	return stdio.ParseID(at.of(params)).Key()
+}
+
+// fromTurn takes an event of a request.
+func (b *bridge) fromTurn(r *request, e *turn.Event, params json.RawMessage) {
+	b.alive(r)
+	if r.turn == nil {
+		return
+	}
+	b.learnThread(r, params)
+	r.turn.Note(e)
+	record, tell := r.turn.Speech.Hear(e)
+	if tell == "" {
+		tell = turn.Text(e)
+	}
+	switch {
+	case r.job != nil:
+		r.job.Say(record)
+		if tell != "" && r.state == open {
+			r.job.Progress(tell)
+		} else {
+			r.job.Active()
+		}
+	case r.state == open:
+		r.progress.Tell(tell)
+	}
+	end := turn.Ends(e.Type)
+	if r.end != turn.Running || end == turn.Running && !e.Unauthorized() {
+		return
+	}
+	r.end, r.endKind, r.lastMessage = end, e.Type, e.LastAgentMessage
+	r.unauthorized = r.unauthorized || e.Unauthorized()
+	b.step(r, ended)
+}
+
+// learnThread notes the thread of a turn, and where a new thread works.
+func (b *bridge) learnThread(r *request, params json.RawMessage) {
+	at, _ := lookup(params, "_meta", "threadId")
+	thread, _ := stringValue(at.of(params))
+	if thread == "" || r.turn.Thread == thread {
+		return
+	}
+	r.turn.Thread = thread
+	if r.job != nil {
+		r.job.Thread = thread
+	}
+	if r.turn.Tool == toolCodex {
+		b.threads.Remember(thread, r.turn.Cwd, r.turn.Sandbox)
+	}
+}
+
+// fromAbandoned takes an event of a turn that was given up. It is heard of for
+// the last time when it and its commands have ended.
+func (b *bridge) fromAbandoned(key string, t *turn.Turn, e *turn.Event) {
+	t.Note(e)
+	if turn.Ends(e.Type) != turn.Running {
+		t.Over = true
+		b.rememberEnd(key)
+	}
+	if t.Over && len(t.Commands) == 0 {
+		b.heardLast(key)
+	}
+}
+
+// tellProgress begins to tell the client about r if it gave a token for it.
+func (b *bridge) tellProgress(r *request, message []byte) {
+	at, _ := lookup(message, "params", "_meta", "progressToken")
+	token := json.RawMessage(at.of(message))
+	if !turn.ValidToken(token) {
+		return
+	}
+	t := b.cfg.Times
+	r.progress = &turn.Progress{Spacing: t.ProgressInterval, Silence: t.WaitInterval, After: b.after, Age: func() time.Duration {
+		return time.Since(r.turn.Active)
+	}, Send: func(m turn.Message) { b.sendProgress(r, m) }}
+	r.progress.Start(token)
+}
+
+// sendProgress queues a message for the client in place of one that has not
+// left. One that came inside a half-written line waits for its end, since that
+// may be the answer.
+func (b *bridge) sendProgress(r *request, m turn.Message) {
+	b.out.Drop(progressTag{r.key})
+	if b.midLine() {
+		r.held = &m
+		b.holding[r] = struct{}{}
+		b.watchStall()
+		return
+	}
+	r.held = nil
+	delete(b.holding, r)
+	b.own(notification("notifications/progress", m), r.framed, progressTag{r.key})
+}

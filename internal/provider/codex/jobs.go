@@ -1,0 +1,137 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"mcpagents/internal/job"
+	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/relay"
+	"mcpagents/internal/stdio"
+)
+
+// newJobs returns the table of the bridge's jobs.
+func (b *bridge) newJobs() *job.Table {
+	t := b.cfg.Times
+	wait := t.WaitInterval // without a status interval
+	if t.StatusInterval > 0 {
+		wait = min(t.StatusInterval, job.MaxWait)
+	}
+	return job.NewTable(job.Config{Contract: job.Codex, After: b.after, StatusInterval: t.StatusInterval, DefaultWait: wait,
+		MaxCommentary: b.cfg.MaxCommentary, Log: b.log})
+}
+
+// startJob runs a call as a job. Codex gets it as a call of ours, without a
+// progress token.
+func (b *bridge) startJob(c *call, m stdio.Message) (*job.Job, job.Answer) {
+	j, refused := b.jobs.Start()
+	if j == nil {
+		return nil, refused
+	}
+	b.jobCalls++
+	id := fmt.Sprintf("%sjob/%s/%d", privateIDs, b.instance, b.jobCalls)
+	native := b.tools.tool(c.tool.native)
+	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":`, id, native.name)
+	raw := append(append(head, c.arguments.of(m.Raw)...), `}}`...)
+	r := &request{id: stdio.ParseID(encode(id)), method: "tools/call", sequence: b.sequence, job: j}
+	r.key = r.id.Key()
+	b.sequence++
+	b.open[r.key] = r
+	arguments := span{len(head), len(head) + c.arguments.end - c.arguments.start}
+	r.turn = b.newTurn(r, native.name, raw, arguments)
+	j.OnCancel = func() { b.cancelJob(r) }
+	b.forward(b.ctx, pending{message: stdio.Message{Raw: raw, Mode: m.Mode, Terminated: true}, request: r, call: &call{native, arguments}})
+	return j, b.jobs.Started(j)
+}
+
+// newTurn describes the turn of a native call.
+func (b *bridge) newTurn(r *request, name string, message []byte, arguments span) *turn.Turn {
+	given := members(message, arguments)
+	text := func(name string) string {
+		m, _ := find(given, name)
+		s, _ := stringValue(m.value.of(message))
+		return s
+	}
+	now := time.Now()
+	t := &turn.Turn{Tool: name, Started: now, Active: now}
+	if r.job != nil {
+		t.Job = r.job.ID
+	} else {
+		t.Request = r.key
+	}
+	if name == toolCodex {
+		t.Cwd, t.Sandbox = text("cwd"), text("sandbox")
+		return t
+	}
+	t.Thread = text("threadId")
+	if r.job != nil {
+		r.job.Thread = t.Thread
+	}
+	t.Cwd, t.Sandbox, t.Inferred = b.threads.Find(t.Thread)
+	return t
+}
+
+// cancelJob stops a job's turn, which may not have reached Codex.
+func (b *bridge) cancelJob(r *request) {
+	if _, waited := b.withdraw(r); waited {
+		b.settle(r)
+		r.job.Canceled("canceled")
+		return
+	}
+	b.step(r, canceled)
+}
+
+// finishJob ends a job by Codex's answer. A turn that was aborted has failed,
+// whatever the answer says.
+func (b *bridge) finishJob(r *request, env stdio.Envelope) {
+	var result struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+		Structured struct {
+			Content  *string `json:"content"`
+			ThreadID string  `json:"threadId"`
+		} `json:"structuredContent"`
+	}
+	if r.end == turn.Aborted {
+		r.job.Fail(abortText, "")
+		return
+	}
+	if env.Error != nil {
+		var e struct {
+			Message string `json:"message"`
+		}
+		_ = json.Unmarshal(env.Error, &e)
+		r.job.Fail(e.Message, "")
+		return
+	}
+	_ = json.Unmarshal(env.Result, &result) // a member of another type stays empty
+	if r.job.Thread == "" {
+		r.job.Thread = result.Structured.ThreadID
+	}
+	var texts []string
+	for _, c := range result.Content {
+		if c.Type == "text" {
+			texts = append(texts, c.Text)
+		}
+	}
+	text := strings.Join(texts, "\n")
+	if result.Structured.Content != nil {
+		text = *result.Structured.Content
+	}
+	if result.IsError {
+		r.job.Fail(text, "")
+		return
+	}
+	r.job.Complete(text)
+}
+
+// oversizeAnswer fails a job whose answer is too long to be held.
+func (b *bridge) oversizeAnswer(r *request) {
+	b.settle(r)
+	r.job.Fail(fmt.Sprintf("the answer of codex is longer than %d MiB", relay.MaxLine>>20), "")
+}

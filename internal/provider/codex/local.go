@@ -1,0 +1,99 @@
+package codex
+
+import (
+	"encoding/json"
+	"time"
+
+	"mcpagents/internal/job"
+	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/stdio"
+)
+
+// given reads the valid arguments of a call.
+type given struct {
+	message []byte
+	members []member
+}
+
+func (g given) raw(name string) (json.RawMessage, bool) {
+	m, ok := find(g.members, name)
+	return m.value.of(g.message), ok
+}
+
+func (g given) text(name string) string {
+	raw, _ := g.raw(name)
+	s, _ := stringValue(raw)
+	return s
+}
+
+func (g given) number(name string) int {
+	raw, _ := g.raw(name)
+	n, _ := job.Codex.Wording.Number(raw)
+	return n
+}
+
+// callLocally answers a call of a tool that is ours, and reports whether it is
+// one. The calls that run a turn are refused here once the login is not valid.
+func (b *bridge) callLocally(r *request, c *call, m stdio.Message) bool {
+	g := given{m.Raw, members(m.Raw, c.arguments)}
+	id := g.text("jobId")
+	switch c.tool.name {
+	case toolCodex, toolReply, toolStart, toolReplyStart:
+		if b.loginInvalid {
+			b.respond(r, loginResult(""))
+			return true
+		}
+		if c.tool.name != c.tool.native {
+			j, answer := b.startJob(c, m)
+			b.answerOf(r, &stdio.Response{Result: answer}, j)
+			return true
+		}
+		return false
+	case toolStatus:
+		b.callStatus(r, id, g)
+	case toolCommentary:
+		b.respond(r, b.jobs.Commentary(id, g.number("offset")))
+	case toolResult:
+		b.respond(r, b.jobs.Result(id, g.number("offset")))
+	case toolCancel:
+		b.respond(r, b.jobs.Cancel(id))
+	case toolPeek:
+		b.respond(r, b.peek(turn.Filter{Cwd: g.text("cwd"), Thread: g.text("threadId"), Request: g.text("requestId")}))
+	}
+	return true
+}
+
+// callStatus answers a status call, perhaps later. A cancel of the call ends
+// only the call.
+func (b *bridge) callStatus(r *request, id string, g given) {
+	wait := b.jobs.DefaultWait()
+	if raw, ok := g.raw("wait_ms"); ok {
+		wait, _ = job.Codex.Wording.WaitTime(raw)
+	}
+	r.poll = func() {} // until it is known: the answer may come at once
+	forget := b.jobs.Status(id, g.number("cursor"), wait, func(a job.Answer) {
+		r.poll = nil
+		b.respond(r, a)
+	})
+	if r.poll != nil {
+		r.poll = forget
+	}
+}
+
+// peek is what the caller may know of running turns.
+func (b *bridge) peek(f turn.Filter) any {
+	var turns []*turn.Turn
+	for _, r := range b.inOrder() {
+		if r.turn != nil && r.state != finishing && r.state != lapsed {
+			turns = append(turns, r.turn)
+		}
+	}
+	p := turn.Look(turns, f, b.ledger.Count())
+	return job.Answer{Text: p.Text(), Structured: encode(p)}
+}
+
+// after is the bridge's clock for what runs in its event loop.
+func (b *bridge) after(d time.Duration, call func()) (cancel func()) {
+	a := b.alarms.after(d, call)
+	return func() { b.alarms.cancel(a) }
+}

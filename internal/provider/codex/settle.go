@@ -1,0 +1,181 @@
+package codex
+
+import (
+	"fmt"
+
+	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/stdio"
+)
+
+// This file holds what the transitions do.
+
+// awaitAnswer waits for the answer of a turn that has ended.
+func (b *bridge) awaitAnswer(r *request) {
+	b.silence(r)
+	b.arm(r, b.cfg.Times.TerminalGrace)
+}
+
+// stopTurn tells Codex to stop.
+func (b *bridge) stopTurn(r *request) {
+	b.silence(r)
+	b.alarms.cancel(r.hard)
+	b.alarms.cancel(r.handshake)
+	reason := "client cancelled the request"
+	if r.job != nil {
+		reason = "background job cancelled"
+	}
+	b.sendCancel(r, reason)
+	if r.turn != nil {
+		r.turn.Canceling = true
+	}
+	b.arm(r, b.cfg.Times.CancelGrace)
+}
+
+func (b *bridge) sendCancel(r *request, reason string) {
+	if b.session != nil {
+		b.session.input.Write(cancelMessage(r.id, "mcp-agents: "+reason))
+	}
+}
+
+// expire fails r alone because a deadline passed.
+func (b *bridge) expire(r *request) {
+	b.sendCancel(r, r.late)
+	b.giveUp(r, r.late)
+	b.suppress(r)
+	if r.unauthorized {
+		b.failUnauthorized(r)
+		return
+	}
+	if r.job != nil {
+		r.job.Fail("request "+r.late, "")
+		return
+	}
+	b.respondError(r, stdio.CodeAborted, "mcp-agents: codex pass-through request "+r.late+"; the bridge stayed connected. "+
+		"Codex may go on: "+editsRemain+r.inThread())
+}
+
+// editsRemain is what the caller of a call without an answer must know.
+const editsRemain = "edits that it made are in the working tree, verify it before you repeat the request."
+
+func (r *request) inThread() string {
+	if r.turn == nil || r.turn.Thread == "" {
+		return ""
+	}
+	return " Codex thread: " + r.turn.Thread + "."
+}
+
+func (r *request) threadID() string {
+	if r.turn == nil {
+		return ""
+	}
+	return r.turn.Thread
+}
+
+// giveUp records a turn that may go on.
+func (b *bridge) giveUp(r *request, why string) {
+	if r.turn != nil {
+		b.log.Warn(b.ledger.Abandon(r.key, string(r.id.Raw), why, r.turn))
+	}
+}
+
+// abandon settles a cancel that Codex did not acknowledge.
+func (b *bridge) abandon(r *request) {
+	b.giveUp(r, fmt.Sprintf("cancellation not acknowledged within %dms", b.cfg.Times.CancelGrace.Milliseconds()))
+	b.suppress(r)
+	if r.job != nil {
+		r.job.Canceled(fmt.Sprintf("canceled (codex did not acknowledge within %dms)", b.cfg.Times.CancelGrace.Milliseconds()))
+	}
+}
+
+// confirm settles a cancel whose turn has ended. Codex 0.153.4 sends no answer
+// then, and a command that the turn had started may go on.
+func (b *bridge) confirm(r *request) {
+	b.rememberEnd(r.key)
+	if t := r.turn; t != nil {
+		t.Over = true
+		if len(t.Commands) > 0 {
+			b.giveUp(r, fmt.Sprintf("its end was reported by %s, but not that of %d command(s) that it started", r.endKind, len(t.Commands)))
+		}
+	}
+	if r.job == nil {
+		b.log.Debug("cancellation confirmed by " + r.endKind)
+		return
+	}
+	if r.end == turn.Complete {
+		r.job.Canceled("completed after cancellation was requested (" + r.endKind + "; result discarded)")
+	} else {
+		r.job.Canceled("canceled (confirmed by " + r.endKind + ")")
+	}
+}
+
+// discard settles a cancel by the native answer, which nobody wants.
+func (b *bridge) discard(r *request) {
+	if r.job != nil {
+		r.job.Canceled("canceled")
+	}
+}
+
+// recoverAnswer answers r from the event that ended its turn, because Codex
+// has not.
+func (b *bridge) recoverAnswer(r *request) {
+	b.log.Info(fmt.Sprintf("settled %s codex request from terminal event for request %s (thread_id=%s)", r.end, r.id.Raw, r.threadID()))
+	b.suppress(r)
+	b.answerFromEnd(r)
+}
+
+// answerFromEnd answers r by what its turn's last event said.
+func (b *bridge) answerFromEnd(r *request) {
+	switch {
+	case r.unauthorized:
+		b.failUnauthorized(r)
+	case r.end == turn.Complete && r.job != nil:
+		b.settle(r)
+		r.job.Complete(r.lastMessage)
+	case r.end == turn.Complete:
+		b.respond(r, turnResult(r.lastMessage, r.threadID()))
+	case r.job != nil:
+		b.settle(r)
+		r.job.Fail(abortText, "")
+	default:
+		b.respondError(r, stdio.CodeAborted, "mcp-agents: "+abortText+" Any writes it made are in the tree; verify the workspace before you repeat it."+r.inThread())
+	}
+}
+
+const abortText = "codex reported turn_aborted: the turn did not complete."
+
+// turnResult is the result of a turn as Codex words it.
+func turnResult(text, thread string) any {
+	type content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	type structured struct {
+		ThreadID string `json:"threadId"`
+		Content  string `json:"content"`
+	}
+	return struct {
+		Content    []content  `json:"content"`
+		Structured structured `json:"structuredContent"`
+	}{[]content{{"text", text}}, structured{thread, text}}
+}
+
+// deliver passes the native answer on.
+func (b *bridge) deliver(r *request) {
+	n := r.native
+	switch {
+	case r.turn != nil && (r.unauthorized || loginRefused(n.env.Result)):
+		b.invalidateLogin()
+		b.failUnauthorized(r)
+	case r.job != nil:
+		b.finishJob(r, n.env)
+	default:
+		if r.end == turn.Aborted {
+			b.log.Warn(fmt.Sprintf("WARNING native codex response settled aborted request %s; forwarding unchanged (thread_id=%s)", r.id.Raw, r.threadID()))
+		}
+		if r.method == "tools/list" && n.env.Result != nil {
+			result, _ := lookup(n.piece.Data, "result")
+			n.piece.Data = b.tools.curate(n.piece.Data, result)
+		}
+		b.native(n.piece, r.framed)
+	}
+}

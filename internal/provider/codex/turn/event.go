@@ -1,0 +1,102 @@
+package turn
+
+import "encoding/json"
+
+// Event is what is read of an event of Codex. Members of another type than
+// expected are as if they were absent.
+type Event struct {
+	Type string `json:"type"`
+
+	CallID           string                     `json:"call_id"`
+	Changes          map[string]json.RawMessage `json:"changes"`
+	Delta            string                     `json:"delta"`
+	ErrorInfo        json.RawMessage            `json:"codex_error_info"`
+	ExitCode         *int                       `json:"exit_code"`
+	Invocation       Invocation                 `json:"invocation"`
+	Item             Item                       `json:"item"`
+	ItemID           string                     `json:"item_id"`
+	LastAgentMessage string                     `json:"last_agent_message"`
+	Message          string                     `json:"message"`
+	Phase            string                     `json:"phase"`
+	Plan             []Step                     `json:"plan"`
+	Success          *bool                      `json:"success"`
+}
+
+// Item is a part of a turn's conversation.
+type Item struct {
+	Type    string `json:"type"`
+	ID      string `json:"id"`
+	Phase   string `json:"phase"`
+	Message string `json:"message"`
+	Content []Part `json:"content"`
+}
+
+// Part is a part of an item's content.
+type Part struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// Invocation names a tool of an MCP server that Codex calls.
+type Invocation struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+}
+
+// Step is a step of a plan.
+type Step struct {
+	Step   string `json:"step"`
+	Status string `json:"status"`
+}
+
+// Parse reads the event in msg, whose type is known. Of types that mean nothing
+// here it reads no more than that: they can be long.
+func Parse(kind string, msg []byte) *Event {
+	e := &Event{}
+	if known(kind) {
+		// What does not fit its type stays empty; the rest is read all the same.
+		_ = json.Unmarshal(msg, e)
+	}
+	e.Type = kind
+	return e
+}
+
+func known(kind string) bool {
+	_, ok := texts[kind]
+	return ok || Ends(kind) != Running || kind == "error" || speaks(kind)
+}
+
+// End says how a turn has ended.
+type End uint8
+
+const (
+	Running End = iota
+	Complete
+	Aborted
+)
+
+// Ends returns how an event of the kind ends its turn, Running if it does not.
+func Ends(kind string) End {
+	switch kind {
+	case "task_complete", "turn_complete":
+		return Complete
+	case "turn_aborted":
+		return Aborted
+	}
+	return Running
+}
+
+func (e End) String() string {
+	switch e {
+	case Complete:
+		return "completed"
+	case Aborted:
+		return "aborted"
+	}
+	return "running"
+}
+
+// Unauthorized reports whether the event says that the login is not accepted.
+func (e *Event) Unauthorized() bool {
+	return e.Type == "error" && string(e.ErrorInfo) == `"unauthorized"`
+}
