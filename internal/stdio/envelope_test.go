@@ -226,3 +226,18 @@ func TestScanPrefixAgreesWithParse(t *testing.T) {
 		}
 	})
 }
+
+// Of JSON, Scan sees what ParseEnvelope sees.
+func TestScanAgreesWithParse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.SampledFrom([]string{`1`, `"a\"b"`, `null`, `{"id":7,"x":"}"}`, `[1,{"method":"no"}]`, `-0.5e3`, `"\\"`})
+		member := rapid.Custom(func(t *rapid.T) string {
+			return rapid.SampledFrom([]string{`"id"`, `"method"`, `"params"`, `"result"`, `"error"`, `"ID"`, `"\u0069d"`}).Draw(t, "key") +
+				rapid.SampledFrom([]string{":", " : "}).Draw(t, "colon") + value.Draw(t, "value")
+		})
+		text := "{" + strings.Join(rapid.SliceOfN(member, 0, 6).Draw(t, "members"), " ,\t") + "}"
+		want, err := ParseEnvelope([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, want, Scan([]byte(text)))
+	})
+}

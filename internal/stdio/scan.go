@@ -18,6 +18,16 @@ func ScanPrefix(data []byte) Envelope {
 	return e
 }
 
+// Scan looks at a whole message as ScanPrefix looks at its beginning, some ten
+// times as fast as [ParseEnvelope], which checks every byte. It is for messages
+// that are passed on as they are; what it says of text that is not JSON means
+// nothing.
+func Scan(data []byte) Envelope {
+	var e Envelope
+	walk(data, e.set)
+	return e
+}
+
 // walk calls member for each member of the object in data, in order. A value
 // that data cuts short is passed as incomplete and ends the walk, as does
 // anything that is not JSON. Data that is no object has no members.
