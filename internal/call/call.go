@@ -73,6 +73,11 @@ func (e *UsageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
+// protocolVersion is what we ask for. With its latest version the SDK's client
+// sends server/discover before initialize, which a Codex of today may leave
+// without an answer.
+const protocolVersion = "2025-06-18"
+
 // errDeadline is the cause of a context whose deadline passed.
 var errDeadline = errors.New("the deadline passed")
 
@@ -179,7 +184,7 @@ func turn(ctx context.Context, o Options, args []argument, report *reporter) (a 
 	}
 	// An end of ours must not wait for an answer of the server's.
 	unhook := context.AfterFunc(ctx, server.terminate)
-	session, err := newClient(report).Connect(ctx, server.transport(), nil)
+	session, err := newClient(report).Connect(ctx, server.transport(), &mcp.ClientSessionOptions{ProtocolVersion: protocolVersion})
 	if err == nil {
 		a = callTool(ctx, o.Tool, args, session)
 	} else {

@@ -20,6 +20,7 @@ import (
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
+	"mcpagents/internal/scripted"
 )
 
 // limit bounds the whole demo.
@@ -70,10 +71,10 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	model, err := d.startModel(ctx)
 	if err != nil {
-		return fmt.Errorf("start the scripted model: %w", err)
+		return err
 	}
 	turnErr := d.turn(ctx, model)
-	if err := errors.Join(turnErr, model.close(ctx)); err != nil {
+	if err := errors.Join(turnErr, model.Close(ctx)); err != nil {
 		return err
 	}
 	if err := d.checkWorkspace(ctx); err != nil {
@@ -135,6 +136,12 @@ func (d *demo) printTimes() {
 func (d *demo) workspace() string { return filepath.Join(d.dir, "workspace") }
 func (d *demo) loginDir() string  { return filepath.Join(d.dir, "login") }
 
+// startModel serves the scripted model to the sandbox that Codex will have.
+func (d *demo) startModel(ctx context.Context) (*scripted.Model, error) {
+	defer d.stage("starting the scripted model")()
+	return scripted.Start(ctx, scripted.Options{Runtime: d.rt, Image: docker.DefaultImage("codex"), Scenario: "demo", Binary: d.self})
+}
+
 func (d *demo) makeWorkspace(ctx context.Context) error {
 	defer d.stage("making a git workspace and a login with a made-up key")()
 	ws := d.workspace()
@@ -180,10 +187,10 @@ func (d *demo) git(ctx context.Context, args ...string) (string, error) {
 }
 
 // turn starts the front end as an MCP client would and runs one codex call.
-func (d *demo) turn(ctx context.Context, model *scriptedModel) error {
+func (d *demo) turn(ctx context.Context, model *scripted.Model) error {
 	done := d.stage("starting mcp-agents --provider codex and its sandbox")
-	cmd := exec.Command(d.self, "--provider", "codex", "--runtime", d.runtime, "--workspace", d.workspace(),
-		"--network", model.network, "--model_base_url", model.url)
+	args := []string{"--provider", "codex", "--runtime", d.runtime, "--workspace", d.workspace()}
+	cmd := exec.Command(d.self, append(args, model.Flags("codex")...)...)
 	cmd.Dir = d.workspace()
 	cmd.Env = append(os.Environ(), "CODEX_HOME="+d.loginDir())
 	cmd.Stderr = prefixed{d.out}

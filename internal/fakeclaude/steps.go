@@ -90,6 +90,20 @@ func (c *cli) step(s step) {
 			text = err.Error()
 		}
 		c.result(text, false)
+	case "show": // answer with a file's content
+		b, err := os.ReadFile(s.Path)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		c.result(string(b), false)
+	case "rotate": // the login, as a refresh of its token does
+		path := os.Getenv("CLAUDE_CONFIG_DIR") + "/.credentials.json"
+		if err := os.WriteFile(path+".new", []byte(s.Text), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 	case "record":
 		c.record(s.Path)
 	default:

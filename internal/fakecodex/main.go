@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ func main() {
 	args := os.Args[1:]
 	switch {
 	case len(args) == 1 && args[0] == "--version":
-		fmt.Println("codex-cli 0.153.4")
+		fmt.Println(cmp.Or(os.Getenv("FAKECODEX_VERSION"), "codex-cli 0.153.4"))
 	case len(args) > 0 && args[0] == "sandbox":
 		return // the preflight
 	case len(args) == 1 && args[0] == "mcp-server":

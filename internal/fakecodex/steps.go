@@ -71,6 +71,11 @@ func (s *server) step(m message, st step, cancelled <-chan struct{}) bool {
 		s.answer(m, strings.Repeat("x", st.Bytes))
 	case "raw": // as it is, so a part of a message too
 		s.write(st.Text)
+	case "frame": // as raw, with the call's id for $id
+		s.write(strings.ReplaceAll(st.Text, "$id", string(m.ID)))
+	case "fail":
+		text, _ := json.Marshal(st.Text)
+		s.result(m.ID, fmt.Sprintf(`{"content":[{"type":"text","text":%s}],"isError":true}`, text))
 	case "file": // the bytes of a file
 		b, err := os.ReadFile(st.Path)
 		if err != nil {

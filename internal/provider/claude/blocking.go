@@ -65,6 +65,9 @@ func (p *Provider) runBlocking(ctx context.Context, a turn.Arguments) (toolserve
 	for n := 1; ; n++ {
 		began := time.Now()
 		command, err := p.command(ctx, argv, root, root, p.cfg.ReadOnly)
+		if err != nil && ctx.Err() == nil {
+			return failure(err.Error()), nil
+		}
 		var out turn.Output
 		if err == nil {
 			out, err = p.cfg.Launcher.Run(ctx, command, a.Prompt)

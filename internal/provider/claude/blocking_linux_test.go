@@ -300,3 +300,38 @@ func TestAbsentProgram(t *testing.T) {
 	assert.True(t, a.IsError)
 	assert.Regexp(t, `^Failed to start claude: .*claude`, a.text())
 }
+
+// TestRotatedLoginIsWrittenBack: by a call that waits and by a review, also by
+// one that is cancelled right after.
+func TestRotatedLoginIsWrittenBack(t *testing.T) {
+	f := start(t, nil)
+	t.Setenv("ANTHROPIC_API_KEY", "")
+	path := filepath.Join(os.Getenv("HOME"), ".claude", ".credentials.json")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	token := func(refresh string) string {
+		return `{"claudeAiOauth":{"accessToken":"a","refreshToken":"` + refresh + `","expiresAt":4102444800000}}`
+	}
+	stored := func() string {
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return string(b)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(token("first")), 0o600))
+	a := f.call("claude_code", map[string]any{"prompt": script(do("rotate", "text", token("second")), do("result", "text", "ok"))})
+	require.Equal(t, "ok", a.text())
+	assert.Equal(t, token("second"), stored())
+	require.Equal(t, "completed", f.over(f.review(script(do("rotate", "text", token("third")), do("result", "text", "ok")))).state())
+	assert.Equal(t, token("third"), stored())
+	id := f.review(script(do("rotate", "text", token("fourth")), do("event", "type", "assistant"), do("ignore-term"), do("stall")))
+	f.follow(id, func(a answer) bool { return a.state() == "running" })
+	f.call("claude-cancel", map[string]any{"jobId": id})
+	f.over(id)
+	assert.Equal(t, token("fourth"), stored())
+	// What is no login never replaces one.
+	f.call("claude_code", map[string]any{"prompt": script(do("rotate", "text", `{"claudeAiOauth":{}}`), do("result", "text", "ok"))})
+	assert.Equal(t, token("fourth"), stored())
+	assert.NotContains(t, f.stderr.String(), "fourth")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}

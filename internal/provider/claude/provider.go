@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -72,9 +73,10 @@ type Provider struct {
 	cfg   Config
 	log   *slog.Logger
 	jobs  *jobs
-	spare sync.Mutex // guards pool
+	spare sync.Mutex // guards what follows
 	pool  *pool.Pool
-	warm  bool // Warm was called, or Close
+	kept  sandbox.Spec // what the spares are made of
+	done  bool         // Prepare was called, or Close
 }
 
 // New returns a Provider.
@@ -99,13 +101,14 @@ func (p *Provider) Tools() []toolserver.Tool {
 func (p *Provider) Prepare() {
 	p.spare.Lock()
 	defer p.spare.Unlock()
-	if p.warm || p.cfg.Warm == 0 || p.cfg.Fingerprint == nil || p.cfg.RootsErr != nil {
+	if p.done || p.cfg.Warm == 0 || p.cfg.Fingerprint == nil || p.cfg.RootsErr != nil {
 		return
 	}
-	p.warm = true
+	p.done = true
 	l := p.cfg.Launcher
 	root := p.firstRoot()
-	p.pool = pool.New(l.SpecOf(p.mounts(root, true), root), p.cfg.Warm, l.Open, p.cfg.Fingerprint, p.log)
+	p.kept = l.SpecOf(p.mounts(root, true), root)
+	p.pool = pool.New(p.kept, p.cfg.Warm, l.Open, p.cfg.Fingerprint, p.log)
 }
 
 // Close ends the jobs and the spares and waits for them as long as ctx lives.
@@ -113,7 +116,7 @@ func (p *Provider) Prepare() {
 func (p *Provider) Close(ctx context.Context) {
 	p.jobs.close(ctx)
 	p.spare.Lock()
-	p.warm = true
+	p.done = true
 	spares := p.pool
 	p.spare.Unlock()
 	if spares != nil {
@@ -125,12 +128,13 @@ func (p *Provider) Close(ctx context.Context) {
 
 func (p *Provider) firstRoot() string { return p.cfg.Roots.Dirs()[0] }
 
-// takeSpare gives a spare sandbox for a review of the first root.
+// takeSpare gives a spare sandbox for a review of the first root, or a new one
+// when spares see something else (a worktree's git directory came since).
 func (p *Provider) takeSpare(ctx context.Context, spec sandbox.Spec) (*sandbox.Sandbox, error) {
 	p.spare.Lock()
-	spares := p.pool
+	spares, same := p.pool, slices.Equal(p.kept.Mounts, spec.Mounts)
 	p.spare.Unlock()
-	if spares == nil {
+	if spares == nil || !same {
 		return p.cfg.Launcher.Open(ctx, spec)
 	}
 	return spares.Take(ctx)
@@ -226,7 +230,7 @@ func (p *Provider) environ(snapshot *login.Snapshot, hasKey bool) func(string) [
 			"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		}
 		for _, name := range login.ClaudeKeyVariables {
-			if v, ok := os.LookupEnv(name); ok {
+			if v := os.Getenv(name); v != "" {
 				env = append(env, name+"="+v)
 			}
 		}

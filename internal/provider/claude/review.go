@@ -12,6 +12,7 @@ import (
 
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/wire"
 )
 
 // Causes of the end of a review's context.
@@ -64,8 +65,9 @@ type attempted struct {
 	started  bool
 	startErr error
 	result   *result
-	tooLong  bool  // a line of the stream
-	closed   error // why the sandbox could not be verified gone
+	tooLong  bool   // a line of the stream
+	detail   string // of an end that was not the CLI's own
+	closed   error  // why the sandbox could not be verified gone
 }
 
 // decide makes the outcome of an attempt; no state means that the verdict was
@@ -82,7 +84,7 @@ func (p *Provider) decide(ctx context.Context, a attempted) outcome {
 	case a.tooLong:
 		return failed(errEventTooLong.Error())
 	case a.result == nil:
-		return failed("provider exited without a result")
+		return failed("provider exited without a result" + a.detail)
 	case len(a.result.text) > maxResult:
 		return failed("final result exceeded the 10 MiB job limit")
 	case a.result.isError:
@@ -123,11 +125,28 @@ func (p *Provider) attempt(ctx context.Context, argv []string, prompt, dir, root
 	}
 	r := &run{turn: t, see: see, term: p.cfg.TermAfter, kill: p.cfg.KillAfter, finished: make(chan struct{})}
 	r.play(ctx, prompt)
-	a = attempted{started: true, result: r.result, tooLong: r.tooLong}
+	a = attempted{started: true, result: r.result, tooLong: r.tooLong, detail: endOf(t)}
 	if a.closed = t.Close(ctx); a.closed != nil {
 		p.log.Warn("a sandbox could not be removed", "error", a.closed)
 	}
 	return a
+}
+
+// endOf says why a CLI ended that did not do so by itself, as the end of a
+// sentence; empty for all others.
+func endOf(t *turn.Turn) string {
+	select {
+	case <-t.Done():
+	default:
+		return ""
+	}
+	switch exit, err := t.Wait(context.Background()); {
+	case err != nil:
+		return ": " + err.Error()
+	case exit.Reason == wire.ReasonMemory:
+		return ": the sandbox reached its memory limit (--memory)"
+	}
+	return ""
 }
 
 // run is a CLI at work.

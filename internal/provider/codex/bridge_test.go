@@ -59,7 +59,7 @@ func recorded() string {
 }
 
 func TestStreamsStayByteForByte(t *testing.T) {
-	t.Run("from codex 143 151 152 154 B12 B41", func(t *testing.T) {
+	t.Run("143 151 152 154 from codex B12 B41", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			codex := &fakeCodex{script: handshakeSteps(step{out: recorded()}, step{on: "tools/list", out: nativeList(t) + "\n"})}
 			b := startBridge(t, Config{}, launched{codex: codex})
@@ -88,6 +88,18 @@ func TestStreamsStayByteForByte(t *testing.T) {
 			b.end(0)
 			want := stream + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"3","reason":"mcp-agents: client disconnected"}}` + "\n"
 			assert.True(t, want == codex.got(), "the stream was changed")
+		})
+	})
+	t.Run("145 two lists", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			codex := &fakeCodex{script: handshakeSteps()}
+			b := startBridge(t, Config{}, launched{codex: codex})
+			b.read()
+			b.send(initializeLine, listLine, strings.Replace(listLine, `"id":2`, `"id":"two"`, 1))
+			b.output()
+			b.says(withID(anyList(t), `"two"`) + withID(anyList(t), 2))
+			b.expect(curatedList(t, `"two"`), curatedList(t, 2))
+			b.leave()
 		})
 	})
 	t.Run("144 byte by byte", func(t *testing.T) {

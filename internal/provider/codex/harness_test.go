@@ -199,6 +199,7 @@ func (b *syncBuffer) String() string {
 // is one, holds it back.
 type launched struct {
 	codex *fakeCodex
+	wild  *wildCodex // in place of codex
 	err   error
 	gate  chan struct{}
 }
@@ -226,6 +227,9 @@ func startBridge(t *testing.T, cfg Config, results ...launched) *testBridge {
 		}
 		if r.err != nil {
 			return nil, r.err
+		}
+		if r.wild != nil {
+			return r.wild.start(), nil
 		}
 		b.mu.Lock()
 		b.codexes = append(b.codexes, r.codex)

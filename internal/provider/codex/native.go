@@ -74,6 +74,7 @@ func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
 		return
 	}
 	if private(key) {
+		b.heardLast(key)
 		b.fromPrivate(key, env)
 		return
 	}
@@ -101,6 +102,9 @@ func (b *bridge) fromHead(p relay.Piece) {
 		return
 	}
 	framed := b.framed
+	if r := b.open[correlation(env.Params)]; r != nil {
+		b.alive(r)
+	}
 	if env.IsResponse() && env.ID.Usable() {
 		if s.streaming = b.open[env.ID.Key()]; s.streaming != nil {
 			b.alarms.cancel(s.streaming.handshake) // it is being answered

@@ -71,17 +71,19 @@ func (b *bridge) settle(r *request) {
 	delete(b.open, r.key)
 }
 
-// silence stops what r says and expects while its turn runs. Progress that has
-// not left is withdrawn: nothing may follow an answer or a cancel.
+// silence stops what r says and expects while its turn runs. Progress that is
+// queued leaves before whatever answers r.
 func (b *bridge) silence(r *request) {
 	b.alarms.cancel(r.idle)
-	if r.progress == nil {
-		return
-	}
 	r.progress.Stop()
-	b.out.Drop(progressTag{r.key})
 	r.held = nil
 	delete(b.holding, r)
+}
+
+// hush withdraws queued progress as well: nothing may follow a cancel.
+func (b *bridge) hush(r *request) {
+	b.silence(r)
+	b.out.Drop(progressTag{r.key})
 }
 
 // rememberedAnswers bounds the memory of requests that were answered here.

@@ -17,7 +17,7 @@ func (b *bridge) awaitAnswer(r *request) {
 
 // stopTurn tells Codex to stop.
 func (b *bridge) stopTurn(r *request) {
-	b.silence(r)
+	b.hush(r)
 	b.alarms.cancel(r.hard)
 	b.alarms.cancel(r.handshake)
 	reason := "client cancelled the request"
@@ -90,6 +90,7 @@ func (b *bridge) abandon(r *request) {
 // confirm settles a cancel whose turn has ended. Codex 0.153.4 sends no answer
 // then, and a command that the turn had started may go on.
 func (b *bridge) confirm(r *request) {
+	b.hush(r)
 	b.rememberEnd(r.key)
 	if t := r.turn; t != nil {
 		t.Over = true

@@ -54,6 +54,11 @@ func TestToolContract(t *testing.T) {
 		{"118 codex", "codex", []string{"prompt", "cwd", "sandbox", "model", "model_reasoning_effort", "allow_subagents", "goal"},
 			[]string{"prompt", "cwd", "sandbox"}},
 		{"118 codex-reply", "codex-reply", []string{"prompt", "threadId", "goal"}, []string{"prompt", "threadId"}},
+		{"132 codex-status", "codex-status", []string{"jobId", "cursor", "wait_ms"}, []string{"jobId", "cursor"}},
+		{"132 codex-commentary", "codex-commentary", []string{"jobId", "offset"}, []string{"jobId"}},
+		{"132 codex-result", "codex-result", []string{"jobId", "offset"}, []string{"jobId"}},
+		{"132 codex-cancel", "codex-cancel", []string{"jobId"}, []string{"jobId"}},
+		{"120 codex-peek", "codex-peek", []string{"cwd", "threadId", "requestId"}, []string{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,16 +75,63 @@ func TestToolContract(t *testing.T) {
 }
 
 func TestDescriptionsExplainChoices(t *testing.T) {
-	codex := newCatalog(DefaultModels).tool("codex")
-	model := codex.argument("model").description
-	for _, pattern := range []string{"gpt-5.6-sol.*demanding", "gpt-5.6-terra.*faster", "[Rr]epl.*inherit"} {
-		assert.Regexp(t, pattern, model, "136")
+	list := newCatalog(DefaultModels)
+	codex := list.tool("codex")
+	t.Run("136 of a choice", func(t *testing.T) {
+		model := codex.argument("model").description
+		for _, pattern := range []string{"gpt-5.6-sol.*demanding", "gpt-5.6-terra.*faster", "[Rr]epl.*inherit"} {
+			assert.Regexp(t, pattern, model)
+		}
+		assert.Regexp(t, "repl.*inherit", strings.ToLower(model))
+		assert.Regexp(t, "medium.*balanced.*high.*complex.*xhigh.*hard.*max.*quality-first.*repl.*inherit",
+			strings.ToLower(codex.argument("model_reasoning_effort").description))
+	})
+	t.Run("135 allow_subagents", func(t *testing.T) {
+		for _, tool := range list {
+			begins := tool.name == "codex" || tool.name == "codex-start"
+			assert.Equal(t, begins, tool.argument("allow_subagents") != nil, tool.name)
+		}
+		assert.Contains(t, codex.argument("allow_subagents").description, "default false")
+	})
+	t.Run("140 141 what is native stays hidden", func(t *testing.T) {
+		assert.NotContains(t, codex.description, "Config struct")
+		for _, tool := range list {
+			for _, hidden := range []string{`"config"`, "approval", "network", "profile", "instructions"} {
+				assert.NotContains(t, string(tool.schema()), hidden, tool.name)
+			}
+		}
+	})
+	t.Run("of jobs", func(t *testing.T) {
+		for tool, words := range map[string]string{"codex-start": "Prefer codex", "codex-reply-start": "Prefer codex-reply", "codex-peek": "not evidence"} {
+			assert.Contains(t, list.tool(tool).description, words)
+		}
+		assert.Contains(t, list.tool("codex-status").argument("wait_ms").description, "ceiling on idle waiting only")
+	})
+}
+
+func TestToolsOfOurs(t *testing.T) {
+	list := newCatalog(DefaultModels)
+	names := func(frame string) []string {
+		at, _ := lookup([]byte(frame), "result")
+		var all []string
+		for _, e := range entries(t, list.curate([]byte(frame), at)) {
+			all = append(all, strings.Trim(string(e["name"]), `"`))
+		}
+		return all
 	}
-	assert.Regexp(t, "repl.*inherit", strings.ToLower(model), "136")
-	assert.Regexp(t, "medium.*balanced.*high.*complex.*xhigh.*hard.*max.*quality-first.*repl.*inherit",
-		strings.ToLower(codex.argument("model_reasoning_effort").description), "136")
-	assert.Contains(t, codex.argument("allow_subagents").description, "default false", "135")
-	assert.NotContains(t, codex.description, "Config struct", "140")
+	rest := []string{"codex-status", "codex-commentary", "codex-result", "codex-cancel", "codex-peek"}
+	t.Run("119 all, in order, behind the native ones", func(t *testing.T) {
+		assert.Equal(t, append([]string{"codex", "codex-reply", "codex-start", "codex-reply-start"}, rest...), names(nativeList(t)))
+		assert.Equal(t, append([]string{"x", "codex", "y", "codex-start"}, rest...), names(`{"result":{"tools":[{"name":"x"},{"name":"codex"},{"name":"y"}]}}`))
+		assert.Equal(t, append([]string{"codex-reply", "codex-peek", "codex-reply-start"}, rest[:4]...), names(`{"result":{"tools":[{"name":"codex-reply"},{"name":"codex-peek"}]}}`))
+	})
+	t.Run("132 a start has its native tool's schema", func(t *testing.T) {
+		assert.Equal(t, list.tool("codex").schema(), list.tool("codex-start").schema())
+		assert.Equal(t, list.tool("codex-reply").schema(), list.tool("codex-reply-start").schema())
+	})
+	t.Run("120 peek", func(t *testing.T) {
+		assert.Contains(t, string(list.tool("codex-peek").schema()), `"required":[],"additionalProperties":false}`)
+	})
 }
 
 func TestModelsFollowOperator(t *testing.T) {

@@ -93,7 +93,7 @@ func FuzzArguments(f *testing.F) {
 		at, ok := lookup([]byte(message), "params", "arguments")
 		for _, tool := range newCatalog(DefaultModels) {
 			v := tool.validate([]byte(message), at, func(string) string { return "" })
-			if !ok || v != nil || !json.Valid([]byte(message)) {
+			if !ok || v != nil || !json.Valid([]byte(message)) || tool.native != tool.name {
 				continue
 			}
 			out, _ := transform{goal: goal, agents: true}.apply(tool.name, []byte(message), at)

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -135,7 +136,7 @@ func (p *Provider) environ(token string) func(string) []string {
 	return func(string) []string {
 		var env []string
 		for _, name := range KeyVariables {
-			if v, ok := os.LookupEnv(name); ok {
+			if v := os.Getenv(name); v != "" {
 				env = append(env, name+"="+v)
 			}
 		}
@@ -155,11 +156,27 @@ func (p *Provider) login() (token string, err error) {
 	if !p.cfg.NeedLogin {
 		return "", nil // the local runtime: agy finds its keyring itself
 	}
-	for _, name := range append(KeyVariables[:len(KeyVariables):len(KeyVariables)], p.cfg.Env...) {
+	for _, name := range KeyVariables {
 		if strings.TrimSpace(os.Getenv(name)) != "" {
 			return "", nil
 		}
 	}
+	if token, err = p.token(); err == nil {
+		return token, nil
+	}
+	for _, name := range p.cfg.Env {
+		if keyName.MatchString(name) && strings.TrimSpace(os.Getenv(name)) != "" {
+			return "", nil
+		}
+	}
+	return "", err
+}
+
+// keyName tells variables that may hold a login from others.
+var keyName = regexp.MustCompile(`(?i)key|token|credential|secret`)
+
+// token reads the user's token file.
+func (p *Provider) token() (string, error) {
 	path, err := p.tokenPath()
 	if err != nil {
 		return "", missing("no home directory is known")

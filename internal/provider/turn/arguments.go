@@ -92,14 +92,14 @@ func Stringify(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// StartFailure is the text for a call whose turn could not be run, or the cause
-// why nobody waits for a text any more.
+// StartFailure is the text for a call whose turn could not be run, or the error
+// of the context and its cause when nobody waits for a text any more.
 func StartFailure(ctx context.Context, program string, err error) (string, error) {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrTimeout):
 		return program + " failed: killed by SIGKILL\nIts time was over before it could start.", nil
 	case cause != nil:
-		return "", cause
+		return "", fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}
 	if _, ok := errors.AsType[*DirError](err); ok {
 		return "Failed to prepare isolated working directory: " + err.Error(), nil

@@ -11,7 +11,7 @@ type Event struct {
 	Changes          map[string]json.RawMessage `json:"changes"`
 	Delta            string                     `json:"delta"`
 	ErrorInfo        json.RawMessage            `json:"codex_error_info"`
-	ExitCode         *int                       `json:"exit_code"`
+	ExitCode         json.RawMessage            `json:"exit_code"`
 	Invocation       Invocation                 `json:"invocation"`
 	Item             Item                       `json:"item"`
 	ItemID           string                     `json:"item_id"`
@@ -93,7 +93,7 @@ func (e End) String() string {
 	case Aborted:
 		return "aborted"
 	}
-	return "running"
+	return "terminal" // by an event that is no end of its own
 }
 
 // Unauthorized reports whether the event says that the login is not accepted.

@@ -1,6 +1,9 @@
 package turn
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // texts is all that callers are told of events while a turn runs. What is not
 // in the table is not told: final answers, reasoning, prompts, commands and
@@ -53,10 +56,11 @@ func planned(e *Event) string {
 }
 
 func commandEnded(e *Event) string {
-	if e.ExitCode == nil {
+	code, err := strconv.Atoi(string(e.ExitCode))
+	if err != nil {
 		return "command finished"
 	}
-	return fmt.Sprintf("command finished (exit %d)", *e.ExitCode)
+	return fmt.Sprintf("command finished (exit %d)", code)
 }
 
 func changing(e *Event) string {

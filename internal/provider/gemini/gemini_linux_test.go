@@ -1,0 +1,216 @@
+package gemini
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/local"
+	"mcpagents/internal/toolserver"
+)
+
+// fakeDir holds a program that plays agy, and sandbox-init.
+var fakeDir string
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	var err error
+	if fakeDir, err = os.MkdirTemp("", "mcp-agents-fakeagy-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(fakeDir)
+	for name, pkg := range map[string]string{"agy": "mcpagents/internal/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"} {
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(fakeDir, name), pkg).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
+			return 1
+		}
+	}
+	status := m.Run()
+	if err := goleak.Find(); err != nil && status == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return status
+}
+
+type fixture struct {
+	t    *testing.T
+	dir  string
+	tool toolserver.Tool
+}
+
+func start(t *testing.T, change func(*Config)) *fixture {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("PATH", fakeDir+":"+os.Getenv("PATH"))
+	t.Setenv("HOME", filepath.Join(dir, "home"))
+	t.Setenv("TMPDIR", dir)
+	for _, name := range KeyVariables {
+		t.Setenv(name, "")
+	}
+	rt, err := local.New(filepath.Join(fakeDir, "sandbox-init"))
+	require.NoError(t, err)
+	log := slog.New(slog.DiscardHandler)
+	cfg := Config{Log: log, Launcher: &turn.Launcher{Runtime: rt, Log: log, Spec: sandbox.Spec{Provider: "gemini", Instance: "test",
+		HomeRoot: filepath.Join(dir, "homes"), HomePrefix: "mcp-agents-gemini-", Grace: 200 * time.Millisecond}}}
+	if change != nil {
+		change(&cfg)
+	}
+	tools := New(cfg).Tools()
+	require.Len(t, tools, 2)
+	require.Equal(t, "ping", tools[0].Name)
+	require.Equal(t, "gemini", tools[1].Name)
+	return &fixture{t, dir, tools[1]}
+}
+
+func (f *fixture) call(args any) toolserver.Result {
+	f.t.Helper()
+	b, err := json.Marshal(args)
+	require.NoError(f.t, err)
+	r, err := f.tool.Call(f.t.Context(), toolserver.Call{Arguments: b})
+	require.NoError(f.t, err)
+	left, err := filepath.Glob(filepath.Join(f.dir, "mcp-agents-gemini-*"))
+	require.NoError(f.t, err)
+	require.Empty(f.t, left, "the directory that the call worked in is gone")
+	return r
+}
+
+func script(steps ...map[string]any) string {
+	b, _ := json.Marshal(steps)
+	return string(b)
+}
+
+func TestCall(t *testing.T) {
+	f := start(t, nil)
+	t.Setenv("GEMINI_API_KEY", "key")
+	records := filepath.Join(f.dir, "records")
+	prompt := script(map[string]any{"do": "record", "path": records}, map[string]any{"do": "result", "text": "the answer"})
+	assert.Equal(t, toolserver.Result{Text: "the answer"}, f.call(map[string]any{"prompt": prompt, "model": "x"}))
+	b, err := os.ReadFile(records)
+	require.NoError(t, err)
+	var run struct {
+		Argv, Env  []string
+		Dir, Stdin string
+	}
+	require.NoError(t, json.Unmarshal(b, &run))
+	assert.Equal(t, []string{"--sandbox", "-p", prompt}, run.Argv)
+	assert.Contains(t, run.Dir, "/mcp-agents-gemini-")
+	assert.NoDirExists(t, run.Dir)
+	assert.Empty(t, run.Stdin, "and it was at its end, or the fake would still wait")
+	assert.Contains(t, run.Env, "NO_COLOR=1")
+	assert.Contains(t, run.Env, "GEMINI_API_KEY=key")
+}
+
+// TestFailureShapes: agy may exit 0 without a word, and its words never count.
+func TestFailureShapes(t *testing.T) {
+	f := start(t, nil)
+	step := func(what string, more map[string]any) map[string]any {
+		m := map[string]any{"do": what}
+		for k, v := range more {
+			m[k] = v
+		}
+		return m
+	}
+	out := func(text string) map[string]any { return step("stdout", map[string]any{"text": text}) }
+	err := func(text string) map[string]any { return step("stderr", map[string]any{"text": text}) }
+	exit := func(code int) map[string]any { return step("exit", map[string]any{"code": code}) }
+	for name, tt := range map[string]struct {
+		steps   []map[string]any
+		isError bool
+		text    string // the beginning
+	}{
+		"an answer":                 {[]map[string]any{out("fine \n")}, false, "fine"},
+		"an answer about errors":    {[]map[string]any{out("rate limit 429")}, false, "rate limit 429"},
+		"JSON is not looked into":   {[]map[string]any{out(`{"type":"result","is_error":true,"result":"x"}`)}, false, `{"type":"result"`},
+		"only stderr":               {[]map[string]any{err("note")}, false, "note"},
+		"nothing":                   {[]map[string]any{exit(0)}, true, "agy returned empty output (exit 0)"},
+		"blank":                     {[]map[string]any{out(" \n")}, true, "agy returned empty output (exit 0)"},
+		"exit 1":                    {[]map[string]any{out("x"), err("why"), exit(1)}, true, "agy failed: exit code 1\nstderr:\nwhy"},
+		"exit 137":                  {[]map[string]any{exit(137)}, true, "agy failed: exit code 137"},
+		"killed":                    {[]map[string]any{step("signal", map[string]any{"code": 9})}, true, "agy failed: killed by SIGKILL"},
+		"too much":                  {[]map[string]any{step("stdout-bytes", map[string]any{"repeat": 10<<20 + 1}), step("stall", nil)}, true, "agy stdout maxBuffer exceeded"},
+		"a login that nobody gives": {[]map[string]any{out("visit https://…"), step("ignore-term", nil), step("stall", nil)}, true, "agy failed: killed by SIGKILL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := f.call(map[string]any{"prompt": script(tt.steps...), "timeout_ms": 1500})
+			assert.Equal(t, tt.isError, r.IsError, r.Text)
+			assert.True(t, strings.HasPrefix(r.Text, tt.text), r.Text)
+			assert.Nil(t, r.Structured)
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	f := start(t, func(c *Config) { c.MaxChars = 10 })
+	assert.Contains(t, string(f.tool.InputSchema), "300000ms")
+	assert.Equal(t, "Missing required argument: prompt", f.call(map[string]any{"prompt": " "}).Text)
+	assert.Equal(t, "agy failed: timeout budget exhausted before retry", f.call(map[string]any{"prompt": "x", "timeout_ms": 0}).Text)
+	assert.True(t, f.call(map[string]any{"prompt": strings.Repeat("x", 128<<10)}).IsError)
+	r := f.call(map[string]any{"prompt": script(map[string]any{"do": "result", "text": "語", "repeat": 20})})
+	assert.False(t, r.IsError)
+	assert.True(t, strings.HasPrefix(r.Text, strings.Repeat("語", 10)+"\n\n[mcp-agents: this answer has 20 characters"), r.Text)
+}
+
+func TestNoDirectory(t *testing.T) {
+	f := start(t, nil)
+	t.Setenv("TMPDIR", filepath.Join(f.dir, "none"))
+	r := f.call(map[string]any{"prompt": "x"})
+	assert.True(t, r.IsError)
+	assert.True(t, strings.HasPrefix(r.Text, "Failed to prepare isolated working directory: "), r.Text)
+}
+
+func TestCancelled(t *testing.T) {
+	f := start(t, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wait sync.WaitGroup
+	mark := filepath.Join(f.dir, "mark")
+	wait.Go(func() {
+		args, _ := json.Marshal(map[string]any{"prompt": script(map[string]any{"do": "first-time", "path": mark}, map[string]any{"do": "linger"}, map[string]any{"do": "stall"})})
+		_, err := f.tool.Call(ctx, toolserver.Call{Arguments: args})
+		assert.ErrorIs(t, err, toolserver.ErrCancelled)
+	})
+	require.Eventually(t, func() bool { _, err := os.Stat(mark); return err == nil }, 10*time.Second, 5*time.Millisecond)
+	cancel(toolserver.ErrCancelled)
+	wait.Wait()
+}
+
+// TestMissingLogin: said before anything is started.
+func TestMissingLogin(t *testing.T) {
+	f := start(t, func(c *Config) { c.NeedLogin = true; c.Env = []string{"MY_KEY"} })
+	token := filepath.Join(os.Getenv("HOME"), ".gemini", "antigravity-cli", "antigravity-oauth-token")
+	require.NoError(t, os.MkdirAll(filepath.Dir(token), 0o700))
+	for name, content := range map[string]string{"does not exist": "", "is empty": " \n", "holds no token": "a\x00b"} {
+		_ = os.Remove(token)
+		if content != "" {
+			require.NoError(t, os.WriteFile(token, []byte(content), 0o600))
+		}
+		began := time.Now()
+		r := f.call(map[string]any{"prompt": "x"})
+		assert.True(t, r.IsError)
+		assert.Contains(t, r.Text, "agy login is missing")
+		assert.Contains(t, r.Text, name)
+		assert.Less(t, time.Since(began), time.Second)
+	}
+	_ = os.Remove(token)
+	t.Setenv("MY_KEY", "k")
+	assert.Equal(t, "hi", f.call(map[string]any{"prompt": "hi"}).Text, "a variable that the operator names may be a login")
+	t.Setenv("MY_KEY", "")
+	t.Setenv("ANTIGRAVITY_API_KEY", "k")
+	assert.Equal(t, "hi", f.call(map[string]any{"prompt": "hi"}).Text)
+}

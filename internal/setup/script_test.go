@@ -1,0 +1,49 @@
+package setup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// The command line, with the program as users start it.
+func TestScripts(t *testing.T) {
+	bin := t.TempDir()
+	cmd := exec.Command("go", "build", "-o", bin, "mcpagents/cmd/mcp-agents")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+			env.Setenv("BIN", filepath.Join(bin, "mcp-agents"))
+			for _, name := range []string{"HOME", "USERPROFILE"} {
+				env.Setenv(name, filepath.Join(env.WorkDir, "home"))
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": func(ts *testscript.TestScript, _ bool, args []string) {
+				err := ts.Exec(args[1], args[2:]...)
+				var exit *exec.ExitError
+				code := 0
+				if ok := err != nil; ok {
+					exit, ok = err.(*exec.ExitError)
+					if !ok {
+						ts.Fatalf("%v", err)
+					}
+					code = exit.ExitCode()
+				}
+				if fmt.Sprint(code) != args[0] {
+					ts.Fatalf("exit status %d, want %s", code, args[0])
+				}
+			},
+		},
+	})
+}
