@@ -42,12 +42,12 @@ func callCommand(status *int) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&o.Args, "arg", nil, "`KEY=VALUE` an argument, typed as the tool declares it; @FILE is a file's content, @- that of stdin")
-	flags.StringArrayVar(&o.JSONArgs, "arg-json", nil, "`KEY=JSON` an argument as JSON")
+	flags.StringArrayVar(&o.Args, "arg", nil, "an argument `KEY=VALUE`, typed as the tool declares it; @FILE is a file's content, @- that of stdin")
+	flags.StringArrayVar(&o.JSONArgs, "arg-json", nil, "an argument `KEY=JSON`")
 	flags.BoolVar(&o.JSON, "json", false, "print the whole result as JSON")
-	flags.Float64Var(&deadline, "deadline", 0, "`SECONDS` until the call is cancelled; 0 means never")
-	flags.StringVar(&o.OutDir, "out", "", "`DIR` for diff.patch (what changed in cwd's git work tree), result.json and call.log")
-	flags.StringVar(&o.Scripted, "scripted", "", "`FILE` a scenario for the scripted model, which then replaces the real one; or a built-in scenario's name")
+	flags.Float64Var(&deadline, "deadline", 0, "cancel the call after `SECONDS`; 0 means never")
+	flags.StringVar(&o.OutDir, "out", "", "put diff.patch (what changed in cwd's git work tree), result.json and call.log into `DIR`")
+	flags.StringVar(&o.Scripted, "scripted", "", "let the scripted model answer, by the scenario in `FILE`, or by a built-in one of that name")
 	flags.SortFlags = false
 	passServerFlags(flags, &o.Server)
 	return cmd

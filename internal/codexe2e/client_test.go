@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ type client struct {
 	stderr buffer
 	exited chan struct{}
 	nextID int
+
+	pausing atomic.Int64 // until then, in nanoseconds of the epoch, it does not read
 
 	mu   sync.Mutex
 	came *sync.Cond
@@ -140,6 +143,7 @@ func (s *setting) start(t *testing.T) *client {
 func (c *client) read(out io.Reader) {
 	r := bufio.NewReaderSize(out, 1<<20)
 	for {
+		time.Sleep(time.Until(time.Unix(0, c.pausing.Load())))
 		line, err := r.ReadBytes('\n')
 		c.mu.Lock()
 		if len(line) > 0 {
@@ -305,6 +309,9 @@ func (c *client) result(id string) (text string, pages int) {
 		}
 	}
 }
+
+// pause stops reading for a while, from the next message on.
+func (c *client) pause(d time.Duration) { c.pausing.Store(time.Now().Add(d).UnixNano()) }
 
 // leave closes the input and returns the exit status.
 func (c *client) leave(limit time.Duration) int {

@@ -42,18 +42,18 @@ func TestCancelCostsOneCall(t *testing.T) {
 func TestIdleTimeoutOfOneCall(t *testing.T) {
 	onBothRuntimes(t, func(t *testing.T, s *setting) {
 		s.env = quick
-		s.args = []string{"--codex_idle_timeout", "1"}
+		s.args = []string{"--codex_idle_timeout", "2"}
 		c := s.start(t)
 		silent := c.turn(script(started, `{"do":"stall"}`), nil)
 		var busy []string
-		for range 12 {
+		for range 20 {
 			busy = append(busy, `{"do":"event","type":"token_count"}`, `{"do":"wait","ms":200}`)
 		}
 		other := c.turn(script(append(busy, `{"do":"answer","text":"fine"}`)...), nil)
 		r := c.answer(silent)
 		require.NotNil(t, r.Error)
 		assert.Equal(t, -32001, r.Error.Code)
-		assert.Contains(t, r.Error.Message, "request idle timeout (1s)")
+		assert.Contains(t, r.Error.Message, "request idle timeout (2s)")
 		assert.Contains(t, r.Error.Message, "stayed connected")
 		assert.Zero(t, c.answers(other))
 		assert.Equal(t, "fine", c.answer(other).text())
@@ -95,7 +95,7 @@ func TestLoginIsRefused(t *testing.T) {
 func TestHalfFrameNeverEnded(t *testing.T) {
 	onBothRuntimes(t, func(t *testing.T, s *setting) {
 		s.env = quick
-		s.args = []string{"--codex_idle_timeout", "0.5"}
+		s.args = []string{"--codex_idle_timeout", "1.5"}
 		c := s.start(t)
 		id := c.turn(script(`{"do":"frame","text":"{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{"}`, `{"do":"stall"}`), nil)
 		r := c.answer(id)

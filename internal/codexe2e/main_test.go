@@ -1,6 +1,7 @@
 package codexe2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,7 +15,10 @@ import (
 // built holds the programs that the tests run.
 var built struct{ agents, fakeCodex string }
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "mcp-agents-codexe2e-")

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -74,4 +75,24 @@ func warmThreads(n int) {
 		}()
 	}
 	done.Wait()
+}
+
+// librarySignals are what Go leaves at their default, for C libraries. The
+// kernel keeps defaults from a PID 1 only while its main thread does not block
+// the signal: a command killed PID 1 with signal 32 now and then.
+var librarySignals = []uintptr{32, 34}
+
+// Handlers as the kernel knows them.
+const (
+	byDefault = 0
+	ignored   = 1
+)
+
+// setLibrarySignals sets their handler. A command must not inherit that they
+// are ignored.
+func setLibrarySignals(handler uintptr) {
+	action := [4]uintptr{handler} // the kernel's struct: handler, flags, restorer, mask
+	for _, number := range librarySignals {
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&action)), 0, unsafe.Sizeof(action[3]), 0, 0)
+	}
 }

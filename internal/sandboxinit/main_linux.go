@@ -70,6 +70,7 @@ func serve(in io.Reader, out io.Writer, home, build string) error {
 	caught := make(chan os.Signal, 64)
 	signal.Notify(caught)
 	defer signal.Stop(caught)
+	setLibrarySignals(ignored)
 	if err := becomeReaper(); err != nil {
 		return err
 	}

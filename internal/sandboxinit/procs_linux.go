@@ -35,6 +35,8 @@ func (p *processes) start(path string, argv []string, attr *syscall.ProcAttr) (i
 	defer p.mu.Unlock()
 	restore := oomVictim()
 	defer restore()
+	setLibrarySignals(byDefault) // for the fork
+	defer setLibrarySignals(ignored)
 	pid, err := syscall.ForkExec(path, argv, attr)
 	if err != nil {
 		return 0, nil, err

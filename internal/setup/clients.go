@@ -51,7 +51,8 @@ func (p place) at(dir string, getenv func(string) string) string {
 
 // clients is in the order of the documentation. Which client expands what:
 //
-//   - Claude Code expands ${NAME} of its own environment in a project's file.
+//   - Claude Code expands ${NAME} of its own environment, in a project's file and
+//     in the user's (seen with 2.1.197).
 //   - Cursor and VS Code expand ${workspaceFolder} and ${userHome}.
 //   - Gemini CLI expands ${NAME} of its own environment in its settings.
 //   - Codex expands nothing.

@@ -56,7 +56,7 @@ func newEntry(c Client, s service, req Request) entry {
 // refreshed login is renamed over the old one.
 func dockerArgs(c Client, s service, req Request) []string {
 	home, workspace := c.home, c.workspace
-	if home == "" || req.User {
+	if home == "" {
 		home, workspace = req.Home, req.Dir
 	}
 	args := []string{"run", "-i", "--rm", "-v", socket + ":" + socket}

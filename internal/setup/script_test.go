@@ -1,10 +1,11 @@
 package setup
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -29,21 +30,22 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": func(ts *testscript.TestScript, _ bool, args []string) {
-				err := ts.Exec(args[1], args[2:]...)
-				var exit *exec.ExitError
-				code := 0
-				if ok := err != nil; ok {
-					exit, ok = err.(*exec.ExitError)
-					if !ok {
-						ts.Fatalf("%v", err)
-					}
-					code = exit.ExitCode()
-				}
-				if fmt.Sprint(code) != args[0] {
-					ts.Fatalf("exit status %d, want %s", code, args[0])
-				}
-			},
+			"status": status,
 		},
 	})
+}
+
+// status N COMMAND... runs a command, whose exit status must be N.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(code) != args[0] {
+		ts.Fatalf("exit status %d, want %s", code, args[0])
+	}
 }

@@ -18,6 +18,7 @@ const maxQuestions = 1024
 // client answers it, except for a job, which has nobody who could.
 func (b *bridge) fromServerRequest(p relay.Piece, env stdio.Envelope) {
 	named := b.open[correlation(env.Params)]
+	b.answersQuestion(env.ID.Key()) // an older one with the id is not answered any more
 	r := named
 	if r == nil {
 		r = b.inThread(env.Params)

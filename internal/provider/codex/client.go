@@ -120,7 +120,11 @@ func (b *bridge) reused(id stdio.ID) {
 		r = b.suppressed[id.Key()]
 		b.open[r.key] = r // so that the second use has its error
 	}
-	r.state, r.poll = open, nil
+	if r.poll != nil {
+		r.poll()
+		r.poll = nil
+	}
+	r.state = open
 	r.end = turn.Running
 	b.finish(verdict{code: 1, reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), emit: true})
 }
@@ -185,14 +189,16 @@ func (b *bridge) cancel(r *request) bool {
 // it was. An answer that the client has not got yet is withdrawn, and so is the
 // job that it would have named.
 func (b *bridge) cancelAnswered(key string) bool {
-	i := slices.IndexFunc(b.answered, func(a localAnswer) bool { return a.key == key })
-	if i < 0 {
-		return false
+	for _, a := range slices.Backward(b.answered) {
+		if a.key != key {
+			continue
+		}
+		if b.out.Drop(key) && a.job != nil {
+			a.job.Cancel()
+		}
+		return true
 	}
-	if b.out.Drop(key) && b.answered[i].job != nil {
-		b.answered[i].job.Cancel()
-	}
-	return true
+	return false
 }
 
 // callOf returns the call in a message, nil if it calls none of our tools.

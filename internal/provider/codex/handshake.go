@@ -186,6 +186,9 @@ func (b *bridge) fail(err error) {
 		case r.poll != nil: // of a job, which has its own end
 		case r.state.wanted():
 			b.answerLocally(r, err)
+		case r.job != nil:
+			b.settle(r)
+			r.job.Canceled("canceled")
 		default:
 			b.settle(r)
 		}

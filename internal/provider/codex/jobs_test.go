@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -322,6 +323,45 @@ func TestJobCapacityAndLaunch(t *testing.T) {
 		b.expect(`{"method":"x"}`, `{"method":"y"}`)
 		assert.Contains(t, b.codexGot(), `"method":"notifications/cancelled","params":{"requestId":`+b.privateID(0), "nobody knows of the job")
 		b.leave()
+	})
+	scenario(t, "185 a poll's id is used again", Config{Times: jobTimes}, func(t *testing.T, b *testBridge) {
+		id := b.start(t)
+		b.send(toolLine(11, "codex-status", on(id, `,"cursor":0`)), pingLine(11))
+		m := b.answers()["11"]
+		require.NotNil(t, m.Error)
+		assert.Contains(t, m.Error.Message, "reused")
+		b.end(1)
+	})
+	t.Run("B18 a job while Codex cannot be started", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := startBridge(t, Config{Times: jobTimes}, launched{err: errNoEngine}, launched{err: errNoEngine}, launched{codex: &fakeCodex{script: handshakeSteps()}})
+			b.read()
+			b.send(initializeLine)
+			b.output()
+			id := b.start(t)
+			m := b.status(id)
+			assert.Equal(t, "failed", m.field("state"))
+			assert.Contains(t, m.field("message"), "no container engine answers")
+			id = b.start(t) // tries again
+			b.says(native(b.privateID(0), "worked"))
+			assert.Equal(t, "worked", b.ask("codex-result", on(id, "")).field("text"))
+			b.leave()
+		})
+	})
+	t.Run("210 a job is cancelled while Codex starts", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			codex := &fakeCodex{script: handshakeSteps()}
+			b := startBridge(t, Config{Times: jobTimes}, launched{codex: codex, gate: gate})
+			b.read()
+			b.send(initializeLine)
+			id := b.start(t)
+			assert.Equal(t, "canceled", b.ask("codex-cancel", on(id, "")).field("state"))
+			close(gate)
+			b.output()
+			assert.NotContains(t, b.codexGot(), "tools/call")
+			b.leave()
+		})
 	})
 	scenario(t, "115 116 arguments", Config{Times: jobTimes}, func(t *testing.T, b *testBridge) {
 		b.send(toolLine(1, "codex-status", `{"jobId":"x","wait_ms":60001}`))

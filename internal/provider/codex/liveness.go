@@ -76,7 +76,11 @@ func (b *bridge) midLine() bool { return b.session != nil && b.session.midLine }
 
 // awaitLine gives a half-written line CancelGrace to come to its end.
 func (b *bridge) awaitLine(r *request) {
-	b.silence(r)
+	if r.state.wanted() {
+		b.silence(r)
+	} else {
+		b.hush(r)
+	}
 	b.awaiting[r] = struct{}{}
 	b.arm(r, b.cfg.Times.CancelGrace)
 }

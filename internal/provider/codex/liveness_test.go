@@ -120,6 +120,15 @@ func TestIdlePauses(t *testing.T) {
 		assert.Contains(t, b.answers()["3"].Error.Message, "idle timeout")
 		b.leave()
 	})
+	scenario(t, "B41 two questions of one id", Config{Times: quick}, func(t *testing.T, b *testBridge) {
+		b.send(turnCall(3, ""))
+		b.says(question + question)
+		b.output()
+		b.send(`{"jsonrpc":"2.0","id":0,"result":{}}`)
+		pass(301 * ms)
+		assert.Contains(t, b.answers()["3"].Error.Message, "idle timeout", "one answer ends the pause")
+		b.leave()
+	})
 	scenario(t, "by thread as well", Config{Times: quick}, func(t *testing.T, b *testBridge) {
 		b.send(turnCall(3, ""))
 		b.says(event(3, "task_started", "") + strings.Replace(question, `"requestId":3,`, "", 1))

@@ -18,6 +18,10 @@ import (
 // callTimeout bounds every call to the engine but the stream and the pull.
 const callTimeout = 20 * time.Second
 
+// createTimeout bounds what remains of a container's creation when its caller
+// has left.
+const createTimeout = 3 * time.Second
+
 // EngineProblem says which of four things is wrong with the engine.
 type EngineProblem uint8
 

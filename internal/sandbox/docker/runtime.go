@@ -134,9 +134,7 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Instanc
 		return nil, err
 	}
 	config, host := configure(spec, f)
-	create, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	made, err := e.ContainerCreate(create, config, host, nil, nil, containerName(spec))
+	made, err := e.create(ctx, config, host, containerName(spec))
 	if err != nil {
 		return nil, startError(spec, about, e.failure(fmt.Errorf("create the %s container: %w", spec.Provider, err)))
 	}
@@ -147,6 +145,16 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Instanc
 		return nil, errors.Join(startError(spec, about, e.failure(err)), i.Destroy(clean))
 	}
 	return i, nil
+}
+
+// create makes a container. A call that was given up would leave one of which
+// nobody knows the id, so the answer is still waited for when ctx has ended, but
+// not for long.
+func (e *engine) create(ctx context.Context, config *container.Config, host *container.HostConfig, name string) (container.CreateResponse, error) {
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(createTimeout, cancel) })()
+	return e.ContainerCreate(call, config, host, nil, nil, name)
 }
 
 func containerName(spec sandbox.Spec) string {

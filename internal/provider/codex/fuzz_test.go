@@ -1,0 +1,50 @@
+package codex
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzCodexOutput lets Codex write anything, in two pieces, while a call, a
+// cancelled call and a job are open: the bridge neither fails nor hangs, and
+// what it writes for itself says one answer for each id at most.
+func FuzzCodexOutput(f *testing.F) {
+	for _, seed := range []string{
+		event(3, "task_complete", `"last_agent_message":"x"`), event(4, "turn_aborted", ""), unauthorized(3), native(3, "x"), native(4, "x"), nativeInitialize,
+		`{"jsonrpc":"2.0","id":"mcp-agents/job/x/1","result":{}}` + "\n", `{"id":7,"method":"elicitation/create","params":{"threadId":"T1"}}` + "\n",
+		`{"method":"codex/event","params":{"_meta":[],"msg":{"type":{}}}}` + "\n", "\n\n{\"id\":3,\"error\":{}}\nhalf", `{"id":3,"result":{"isError":true,"content":7}}` + "\n",
+	} {
+		f.Add([]byte(seed), uint16(len(seed)/2))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, cut uint16) {
+		synctest.Test(t, func(t *testing.T) {
+			b := startBridge(t, Config{Times: quick}, launched{codex: &fakeCodex{script: handshakeSteps()}})
+			b.read()
+			b.send(initializeLine, turnCall(3, `"t"`), turnCall(4, ""), cancelLine(4), toolLine(5, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+			b.output()
+			n := min(int(cut), len(data))
+			for _, part := range [][]byte{data[:n], data[n:]} {
+				if _, err := b.codexes[0].stdout.Write(part); err != nil {
+					break
+				}
+				pass(200 * ms)
+			}
+			pass(quick.Hard)
+			out := b.output()
+			if !bytes.Contains(data, []byte("-32001")) {
+				require.LessOrEqual(t, strings.Count(out, `"id":3,"error":{"code":-32001`), 1)
+			}
+			if !bytes.Contains(data, []byte("mcp-agents")) {
+				require.NotContains(t, out, privateIDs)
+			}
+			b.in.Close()
+			_, _ = io.WriteString(b.codexes[0].stdout, "\n")
+			<-b.code
+		})
+	})
+}
