@@ -78,7 +78,7 @@ var bombCall = script(ignoreTerm, up, `{"do":"bomb","ms":3000}`, stall)
 // and threads lets it.
 func amongMany(do func(*client)) func(*client) {
 	return func(c *client) {
-		many := 60
+		many := 20
 		if c.s.runtime == "docker" {
 			many = 6
 		}

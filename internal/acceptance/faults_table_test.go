@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -31,11 +32,16 @@ func (r *row) record(took time.Duration, l left, told string) {
 	}
 }
 
-// faultTable collects the rows.
-type faultTable struct{ rows []*row }
+// faultTable collects the rows. A row belongs to the test that makes it.
+type faultTable struct {
+	mu   sync.Mutex
+	rows []*row
+}
 
 func (ft *faultTable) add(runtime, name string) *row {
 	r := &row{runtime: runtime, name: name}
+	ft.mu.Lock()
+	defer ft.mu.Unlock()
 	ft.rows = append(ft.rows, r)
 	return r
 }
@@ -53,6 +59,7 @@ func (ft *faultTable) print() {
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "runtime\tfault\trounds\tcontainers\tprocesses\tlogin copies\tworst time to clean\tthe client was told")
 	rows, rounds, count := 0, 0, 0
+	slices.SortStableFunc(ft.rows, func(a, b *row) int { return -cmp.Compare(a.runtime, b.runtime) })
 	for _, r := range ft.rows {
 		if r.rounds == 0 { // skipped
 			continue

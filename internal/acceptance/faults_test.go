@@ -64,22 +64,28 @@ func allFaults() []fault {
 // left. It prints a table; its last line counts what was left.
 func TestFaults(t *testing.T) {
 	table := &faultTable{}
-	for _, runtime := range []string{"local", "docker"} {
-		t.Run(runtime, func(t *testing.T) {
-			image := ""
-			if runtime == "docker" {
-				image = fakeImage(t)
-			}
-			for _, f := range allFaults() {
-				if f.on != "" && f.on != runtime {
-					continue
-				}
-				t.Run(f.name, func(t *testing.T) { f.row(t, table, runtime, image) })
-			}
-		})
-	}
+	t.Run("on", func(t *testing.T) { // returns when both are done
+		for _, runtime := range []string{"local", "docker"} {
+			t.Run(runtime, func(t *testing.T) {
+				t.Parallel() // most of a round is waiting for a grace
+				makeFaults(t, table, runtime)
+			})
+		}
+	})
 	table.settle(t)
 	table.print()
+}
+
+func makeFaults(t *testing.T, table *faultTable, runtime string) {
+	image := ""
+	if runtime == "docker" {
+		image = fakeImage(t)
+	}
+	for _, f := range allFaults() {
+		if f.on == "" || f.on == runtime {
+			t.Run(f.name, func(t *testing.T) { f.row(t, table, runtime, image) })
+		}
+	}
 }
 
 // row makes the fault *rounds times.
