@@ -72,7 +72,7 @@ var cliFaults = []fault{
 		args: []string{"--memory", "128m", "--log_level", "debug"}, status: []int{0}, told: "^ok$", says: "no space left on device"},
 }
 
-var bombCall = script(ignoreTerm, up, `{"do":"bomb","ms":3000}`, stall)
+var bombCall = script(ignoreTerm, up, `{"do":"bomb","ms":20000}`, stall)
 
 // amongMany waits until the bomb has gone off, as far as the limit of processes
 // and threads lets it.
@@ -80,9 +80,9 @@ func amongMany(do func(*client)) func(*client) {
 	return func(c *client) {
 		many := 20
 		if c.s.runtime == "docker" {
-			many = 6
+			many = 3 // each takes several threads
 		}
-		require.Eventually(c.t, func() bool { return len(c.s.marked(c.cmd.Process.Pid)) >= many }, 3*time.Second, 10*time.Millisecond)
+		require.Eventually(c.t, func() bool { return len(c.s.marked(c.cmd.Process.Pid)) >= many }, 20*time.Second, 50*time.Millisecond)
 		c.begin()
 		do(c)
 	}

@@ -45,6 +45,10 @@ func (b *bridge) fromChild(p relay.Piece, ok bool) {
 // fromLine takes a whole line. One without its LF is the last that Codex wrote:
 // a complete message is delivered as one, anything else stays half a line.
 func (b *bridge) fromLine(p relay.Piece) {
+	if seen := stdio.Scan(p.Data); !p.Cut && b.session.served && seen.IsNotification() && seen.Method != "codex/event" {
+		b.native(p, b.framed) // nothing hangs on it, so it need not be checked byte by byte
+		return
+	}
 	env, err := stdio.ParseEnvelope(p.Data)
 	if err == nil && p.Cut {
 		p = relay.Piece{Data: append(p.Data, '\n'), First: true, Last: true}
