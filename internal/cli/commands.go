@@ -65,7 +65,8 @@ func gcCommand(status *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "gc", Short: "remove what sandboxes left that could not end themselves", Args: cobra.NoArgs,
 		Long: "Removes containers of ours that were created, exited or dead more than two minutes ago; with --runtime local,\n" +
-			"processes and private homes of sandboxes whose init was killed. Running sandboxes are never touched.",
+			"processes and private homes of sandboxes whose init was killed (of codex:\n" +
+			"those started in this directory). Running sandboxes are never touched.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rt, err := runtimeByName(runtime, host)
 			if err != nil {
@@ -93,12 +94,30 @@ func collect(ctx context.Context, rt sandbox.Runtime, dryRun bool) int {
 	return exitOK
 }
 
+// localWithHomes is the local runtime that knows where private homes are: below
+// this directory for codex, in the user's cache for the others.
+func localWithHomes() (sandbox.Runtime, error) {
+	rt, err := local.New()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find this directory: %w", err)
+	}
+	rt.AddRoot(codexHomes(dir), homePrefix)
+	for _, p := range []options.Provider{options.ProviderClaude, options.ProviderGemini} {
+		rt.AddRoot(privateHomes(), "mcp-agents-"+string(p)+"-")
+	}
+	return rt, nil
+}
+
 func runtimeByName(name, host string) (sandbox.Runtime, error) {
 	switch name {
 	case "docker":
 		return docker.New(host)
 	case "local":
-		return local.New()
+		return localWithHomes()
 	}
 	return nil, fmt.Errorf("unknown runtime %q: use docker or local", name)
 }

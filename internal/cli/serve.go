@@ -216,11 +216,14 @@ func resolveRoots(opts options.Options, dir string, private []string) (workspace
 	return workspace.Resolve(opts.Sandbox.Workspaces, dir, userHome, private)
 }
 
+// codexHomes is where the local runtime makes Codex's private homes.
+func codexHomes(dir string) string { return filepath.Join(dir, "tmp", "codex-homes") }
+
 func sandboxSpec(opts options.Options, dir string) sandbox.Spec {
 	s := opts.Sandbox
 	spec := sandbox.Spec{
 		Provider: string(opts.Provider), Instance: fmt.Sprintf("%d", os.Getpid()), Image: s.Image, Network: s.Network,
-		HomeRoot: filepath.Join(dir, "tmp", "codex-homes"), HomePrefix: homePrefix,
+		HomeRoot: codexHomes(dir), HomePrefix: homePrefix,
 		Limits: sandbox.Limits{Memory: s.MemoryBytes, CPUs: float64(s.NanoCPUs) / 1e9, PIDs: s.PidsLimit},
 		Grace:  s.StopGrace, Lifeline: s.LifelineTimeout, OCIRuntime: s.OCIRuntime,
 	}

@@ -30,6 +30,9 @@ const (
 	// the local runtime finds what survived a killed init. Its value is
 	// <sandbox id>:<init's pid>:<init's start time>.
 	Marker = "MCP_AGENTS_SANDBOX"
+	// UnownedPrefix begins the name that a local private home has before its
+	// lock is held and while it is removed. One that is found is nobody's.
+	UnownedPrefix = ".mcp-agents-unowned-"
 	// LockName is the file in a local private home that init keeps locked.
 	LockName = ".mcp-agents.lock"
 )

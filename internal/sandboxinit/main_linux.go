@@ -2,13 +2,16 @@ package sandboxinit
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,10 +60,25 @@ func Main(args []string) int {
 }
 
 func joinRemove(err error, home string) error {
-	if rmErr := os.RemoveAll(home); rmErr != nil && err == nil {
-		return fmt.Errorf("remove the private home: %w", rmErr)
+	if rmErr := RemoveHome(home); rmErr != nil && err == nil {
+		return rmErr
 	}
 	return err
+}
+
+// RemoveHome removes a local private home. It gets an unowned name first: a
+// removal that is cut short must not leave a login in a home without a lock.
+func RemoveHome(home string) error {
+	unowned := filepath.Join(filepath.Dir(home), UnownedPrefix+strings.TrimPrefix(filepath.Base(home), UnownedPrefix))
+	if home != unowned {
+		if err := os.Rename(home, unowned); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the private home: %w", err)
+		}
+	}
+	if err := os.RemoveAll(unowned); err != nil {
+		return fmt.Errorf("remove the private home: %w", err)
+	}
+	return nil
 }
 
 // serve runs one session from the hello to the end of everything.

@@ -26,26 +26,57 @@ type home struct {
 }
 
 // makeHome makes a private home below root. Root must be a real directory,
-// since logins go below it; it is made when it is missing.
+// since logins go below it; it is made when it is missing. The home gets its
+// name once its lock is held, so that no sweep sees it unlocked; until then it
+// has an unowned name, and root a shared lock that a sweep of such names needs
+// for itself.
 func makeHome(root, prefix string) (*home, error) {
 	if err := checkRoot(root); err != nil {
 		return nil, err
 	}
-	path, err := os.MkdirTemp(root, prefix)
+	making, err := lockRoot(root, unix.LOCK_SH)
+	if err != nil {
+		return nil, err
+	}
+	defer making.Close()
+	path, err := os.MkdirTemp(root, sandboxinit.UnownedPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make a private home: %w", err)
 	}
 	h := &home{path: path}
-	// Locked before it has its name, so that no sweep sees it unlocked.
-	early := filepath.Join(path, sandboxinit.LockName+".new")
-	if h.lock, err = os.OpenFile(early, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		err = errors.Join(unix.Flock(int(h.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB),
-			os.Rename(early, filepath.Join(path, sandboxinit.LockName)))
+	named := filepath.Join(root, prefix+strings.TrimPrefix(filepath.Base(path), sandboxinit.UnownedPrefix))
+	if h.lock, err = os.OpenFile(filepath.Join(path, sandboxinit.LockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		err = errors.Join(unix.Flock(int(h.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), os.Rename(path, named))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the private home: %w", err), h.remove())
 	}
+	h.path = named
 	return h, nil
+}
+
+// lockRoot locks the directory of private homes.
+func lockRoot(root string, how int) (*os.File, error) {
+	dir, err := os.Open(root)
+	if err != nil {
+		return nil, fmt.Errorf("open the directory of private homes: %w", err)
+	}
+	if err := unix.Flock(int(dir.Fd()), how); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the directory of private homes: %w", err), dir.Close())
+	}
+	return dir, nil
+}
+
+// unowned lists the homes below root whose making or removal was cut short;
+// none while one is being made.
+func unowned(root string) []string {
+	alone, err := lockRoot(root, unix.LOCK_EX|unix.LOCK_NB)
+	if err != nil {
+		return nil
+	}
+	defer alone.Close()
+	paths, _ := filepath.Glob(filepath.Join(root, sandboxinit.UnownedPrefix+"*"))
+	return paths
 }
 
 func checkRoot(root string) error {
@@ -69,10 +100,7 @@ func (h *home) remove() error {
 	if h.lock != nil {
 		_ = h.lock.Close()
 	}
-	if err := os.RemoveAll(h.path); err != nil {
-		return fmt.Errorf("remove the private home: %w", err)
-	}
-	return nil
+	return sandboxinit.RemoveHome(h.path)
 }
 
 // staleHomes lists the homes below dir that nobody holds: those whose lock is

@@ -173,3 +173,29 @@ func TestHomeRootMustBeReal(t *testing.T) {
 	require.True(t, isStale(h.path))
 	require.NoError(t, h.remove())
 }
+
+// A front end that is killed while it makes a home, or an init while it removes
+// one, leaves a home without a lock: the next start takes it, but never one
+// that is being made.
+func TestUnownedHomesAreSwept(t *testing.T) {
+	root := t.TempDir()
+	rt, err := New("/nowhere")
+	require.NoError(t, err)
+	rt.AddRoot(root, "x-")
+	cutShort := filepath.Join(root, sandboxinit.UnownedPrefix+"1")
+	require.NoError(t, os.Mkdir(cutShort, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(cutShort, "auth.json"), []byte("{}"), 0o600))
+	making, err := lockRoot(root, unix.LOCK_SH)
+	require.NoError(t, err)
+	_, err = rt.Sweep(t.Context(), false)
+	require.NoError(t, err)
+	require.DirExists(t, cutShort, "one is being made")
+	require.NoError(t, making.Close())
+	_, err = rt.Sweep(t.Context(), true)
+	require.NoError(t, err)
+	require.DirExists(t, cutShort, "a dry run")
+	lines, err := rt.Sweep(t.Context(), false)
+	require.NoError(t, err)
+	require.NoDirExists(t, cutShort)
+	require.NotEmpty(t, lines)
+}

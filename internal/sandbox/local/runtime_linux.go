@@ -26,8 +26,11 @@ type Runtime struct {
 	init []string // the command line of sandbox-init
 
 	mu    sync.Mutex
-	roots map[string]string // home root → prefix, for the sweep
+	homes map[homePlace]bool // for the sweep
 }
+
+// homePlace is where private homes are and how their names begin.
+type homePlace struct{ root, prefix string }
 
 // New returns the local runtime. Init is the command line of sandbox-init;
 // empty means the subcommand of this binary.
@@ -39,7 +42,7 @@ func New(init ...string) (*Runtime, error) {
 		}
 		init = []string{self, "sandbox-init"}
 	}
-	return &Runtime{init: init, roots: map[string]string{}}, nil
+	return &Runtime{init: init, homes: map[homePlace]bool{}}, nil
 }
 
 // Start makes the private home and starts init in a session of its own, so that
@@ -50,7 +53,7 @@ func (r *Runtime) Start(_ context.Context, spec sandbox.Spec) (sandbox.Instance,
 		return nil, err
 	}
 	r.mu.Lock()
-	r.roots[spec.HomeRoot] = spec.HomePrefix
+	r.homes[homePlace{spec.HomeRoot, spec.HomePrefix}] = true
 	r.mu.Unlock()
 	i := &instance{id: spec.ID, home: home, grace: spec.Grace, dead: make(chan struct{})}
 	if err := i.start(r.init, spec); err != nil {

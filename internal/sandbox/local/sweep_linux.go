@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,7 +117,7 @@ func initStopped(m mark) bool {
 func (r *Runtime) AddRoot(root, prefix string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.roots[root] = prefix
+	r.homes[homePlace{root, prefix}] = true
 }
 
 // Sweep ends the processes and removes the homes that sandboxes left whose
@@ -140,16 +141,15 @@ func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for root, prefix := range r.roots {
-		for _, dir := range []string{root, os.TempDir()} {
-			for _, path := range staleHomes(dir, prefix) {
-				lines = append(lines, "private home "+filepath.Base(path)+": nobody holds it")
-				if dryRun {
-					continue
-				}
-				if err := os.RemoveAll(path); err != nil {
-					return lines, fmt.Errorf("remove a stale private home: %w", err)
-				}
+	for at := range r.homes {
+		stale := slices.Concat(staleHomes(at.root, at.prefix), staleHomes(os.TempDir(), at.prefix), unowned(at.root))
+		for _, path := range stale {
+			lines = append(lines, "private home "+filepath.Base(path)+": nobody holds it")
+			if dryRun {
+				continue
+			}
+			if err := sandboxinit.RemoveHome(path); err != nil {
+				return lines, err
 			}
 		}
 	}
