@@ -34,7 +34,7 @@ var engineFaults = []fault{
 
 // ofEngine is a fault of an engine of the test's own.
 func ofEngine(name string, do func(*testing.T, *ownEngine)) fault {
-	return fault{name: name, on: "docker", prompt: endless, longer: shortLifeline, args: append([]string{"--network", "none"}, shortLived...),
+	return fault{name: name, on: "docker", ownEngine: true, prompt: endless, longer: shortLifeline, args: append([]string{"--network", "none"}, shortLived...),
 		setup: func(t *testing.T, s *setting) {
 			e := engineOfOurOwn(t)
 			s.image, s.engine, s.lookAt = engineImage, e.address(), e.address()

@@ -17,23 +17,24 @@ const grace = time.Second
 // fault is one row of the table: a front end with a CLI that was told how to
 // behave, and what then happens to it.
 type fault struct {
-	name   string
-	on     string                                    // the only runtime that it is made on; empty: both
-	setup  func(t *testing.T, s *setting)            // before the start
-	prompt string                                    // script of a call under way; empty: no call
-	silent bool                                      // the client stops reading once the call has begun
-	do     func(c *client)                           // the fault
-	after  func(c *client)                           // once all is clean, before the end is waited for
-	verify func(t *testing.T, s *setting, c *client) // once the front end has ended
-	args   []string
-	points int               // kills of a start, instead of do
-	swept  bool              // on the local runtime the next start cleans
-	longer time.Duration     // what the time to clean may take beyond grace and slack
-	exit   time.Duration     // what the front end's own end may take; default 10 s
-	status []int             // exit statuses that are right
-	told   string            // pattern of what the client was told of the call; empty: nothing
-	toldOn map[string]string // ... where runtimes differ
-	says   string            // pattern that the log must have
+	name      string
+	on        string                                    // the only runtime that it is made on; empty: both
+	setup     func(t *testing.T, s *setting)            // before the start
+	prompt    string                                    // script of a call under way; empty: no call
+	silent    bool                                      // the client stops reading once the call has begun
+	do        func(c *client)                           // the fault
+	after     func(c *client)                           // once all is clean, before the end is waited for
+	verify    func(t *testing.T, s *setting, c *client) // once the front end has ended
+	args      []string
+	ownEngine bool              // the engine is the test's own, one for all such rows
+	points    int               // kills of a start, instead of do
+	swept     bool              // on the local runtime the next start cleans
+	longer    time.Duration     // what the time to clean may take beyond grace and slack
+	exit      time.Duration     // what the front end's own end may take; default 10 s
+	status    []int             // exit statuses that are right
+	told      string            // pattern of what the client was told of the call; empty: nothing
+	toldOn    map[string]string // ... where runtimes differ
+	says      string            // pattern that the log must have
 }
 
 // Steps of the fake Codex. Each call begins with up, after which the fault is made.
@@ -64,10 +65,9 @@ func allFaults() []fault {
 // left. It prints a table; its last line counts what was left.
 func TestFaults(t *testing.T) {
 	table := &faultTable{}
-	t.Run("on", func(t *testing.T) { // returns when both are done
+	t.Run("on", func(t *testing.T) { // returns when all rows are done
 		for _, runtime := range []string{"local", "docker"} {
 			t.Run(runtime, func(t *testing.T) {
-				t.Parallel() // most of a round is waiting for a grace
 				makeFaults(t, table, runtime)
 			})
 		}
@@ -81,11 +81,28 @@ func makeFaults(t *testing.T, table *faultTable, runtime string) {
 	if runtime == "docker" {
 		image = fakeImage(t)
 	}
+	var together []fault // of one engine of our own
 	for _, f := range allFaults() {
-		if f.on == "" || f.on == runtime {
-			t.Run(f.name, func(t *testing.T) { f.row(t, table, runtime, image) })
+		switch {
+		case f.on != "" && f.on != runtime:
+		case f.ownEngine:
+			together = append(together, f)
+		default:
+			t.Run(f.name, func(t *testing.T) {
+				t.Parallel() // most of a round is waiting for a grace
+				f.row(t, table, runtime, image)
+			})
 		}
 	}
+	if len(together) == 0 {
+		return
+	}
+	t.Run("own engine", func(t *testing.T) {
+		t.Parallel()
+		for _, f := range together {
+			t.Run(f.name, func(t *testing.T) { f.row(t, table, runtime, image) })
+		}
+	})
 }
 
 // row makes the fault *rounds times.
