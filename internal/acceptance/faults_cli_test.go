@@ -127,7 +127,9 @@ func limits(name string, to int, do func(*client), status int) fault {
 	if status != 0 {
 		end = "front end gets SIGKILL"
 	}
-	return fault{name: "CLI limits " + name + " of its sandbox-init, " + end, do: afterAMoment(do), status: []int{status, 1},
+	// An init that can open nothing may not see what it should kill. It is then
+	// ended by the front end, whose own patience comes on top.
+	return fault{name: "CLI limits " + name + " of its sandbox-init, " + end, do: afterAMoment(do), status: []int{status, 1}, longer: 6 * time.Second,
 		prompt: script(ignoreTerm, linger, up, pause, limitStep(name, to), stall), args: impatient, told: ".", swept: status != 0}
 }
 
