@@ -16,7 +16,7 @@ import (
 	"mcpagents/internal/provider/claude"
 	"mcpagents/internal/provider/codex"
 	"mcpagents/internal/provider/gemini"
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
@@ -127,12 +127,12 @@ func exitStatus(err error, log *slog.Logger) int {
 
 // turnLauncher puts together how turns are started. The fingerprint is nil
 // where no spares are kept.
-func turnLauncher(opts options.Options, log *slog.Logger) (*turn.Launcher, pool.Fingerprint, error) {
+func turnLauncher(opts options.Options, log *slog.Logger) (*oneshot.Launcher, pool.Fingerprint, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the startup directory: %w", err)
 	}
-	l := &turn.Launcher{Spec: sandboxSpec(opts, dir), Env: opts.Sandbox.Env, Log: log}
+	l := &oneshot.Launcher{Spec: sandboxSpec(opts, dir), Env: opts.Sandbox.Env, Log: log}
 	if l.Spec.Grace == 0 {
 		l.Spec.Grace = sandbox.DefaultGrace
 	}
@@ -172,7 +172,7 @@ func privateHomes() string {
 	return filepath.Join(cache, "mcp-agents", "homes")
 }
 
-func claudeProvider(opts options.Options, l *turn.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (toolProvider, error) {
+func claudeProvider(opts options.Options, l *oneshot.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (toolProvider, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return toolProvider{}, fmt.Errorf("find the startup directory: %w", err)
@@ -196,7 +196,7 @@ func claudeProvider(opts options.Options, l *turn.Launcher, fingerprint pool.Fin
 	return toolProvider{tools: p.Tools(), prepare: p.Prepare, busy: p.Busy, close: p.Close}, nil
 }
 
-func geminiProvider(opts options.Options, l *turn.Launcher, log *slog.Logger) toolProvider {
+func geminiProvider(opts options.Options, l *oneshot.Launcher, log *slog.Logger) toolProvider {
 	_, contained := l.Runtime.(*docker.Runtime)
 	if contained && l.Spec.User == "" && os.Geteuid() == 0 {
 		l.Spec.User = "1000:1000" // there is no workspace whose owner it could be

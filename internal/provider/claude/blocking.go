@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/toolserver"
 )
 
@@ -20,7 +20,7 @@ func (p *Provider) blockingTool() toolserver.Tool {
 		Description: fmt.Sprintf("Runs Claude Code (model %s, effort %s) with a prompt on its stdin, in a sandbox of its own that sees the "+
 			"workspace, and returns the answer. Takes prompt and timeout_ms only. For work that may take longer than you wait, use "+
 			"claude-start.", p.cfg.Model, p.cfg.Effort),
-		InputSchema: turn.Schema(program, p.cfg.Timeout),
+		InputSchema: oneshot.Schema(program, p.cfg.Timeout),
 		Call:        p.callBlocking,
 		Heartbeat:   func(elapsed time.Duration) string { return "Claude: still running (" + seconds(elapsed) + ")" },
 	}
@@ -30,7 +30,7 @@ func failure(text string) toolserver.Result { return toolserver.Result{Text: tex
 
 // callBlocking runs Claude Code and waits for its answer.
 func (p *Provider) callBlocking(ctx context.Context, call toolserver.Call) (toolserver.Result, error) {
-	a := turn.ParseArguments(call.Arguments, p.cfg.Timeout)
+	a := oneshot.ParseArguments(call.Arguments, p.cfg.Timeout)
 	if len(a.Ignored) > 0 {
 		p.log.Info("tools/call: ignoring unsupported args: " + strings.Join(a.Ignored, ", "))
 	}
@@ -44,7 +44,7 @@ func (p *Provider) callBlocking(ctx context.Context, call toolserver.Call) (tool
 		return p.exhausted(a.Timeout), nil
 	}
 	p.log.Info("tools/call: running " + program + " …")
-	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, turn.ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, oneshot.ErrTimeout)
 	defer cancel()
 	r, err := p.runBlocking(ctx, a)
 	if err == nil {
@@ -58,7 +58,7 @@ func (p *Provider) exhausted(timeout time.Duration) toolserver.Result {
 	return failure(program + " failed: timeout budget exhausted before retry")
 }
 
-func (p *Provider) runBlocking(ctx context.Context, a turn.Arguments) (toolserver.Result, error) {
+func (p *Provider) runBlocking(ctx context.Context, a oneshot.Arguments) (toolserver.Result, error) {
 	root := p.cfg.Roots.Default() // the one that holds the startup directory, else the first
 	argv := blockingArgv(p.cfg.Model, p.cfg.Effort, !p.cfg.TrustWorkspace, p.hidden(root, root))
 	start := time.Now()
@@ -68,12 +68,12 @@ func (p *Provider) runBlocking(ctx context.Context, a turn.Arguments) (toolserve
 		if err != nil && ctx.Err() == nil {
 			return failure(err.Error()), nil
 		}
-		var out turn.Output
+		var out oneshot.Output
 		if err == nil {
 			out, err = p.cfg.Launcher.Run(ctx, command, a.Prompt)
 		}
 		if err != nil {
-			text, err := turn.StartFailure(ctx, program, err)
+			text, err := oneshot.StartFailure(ctx, program, err)
 			return failure(text), err
 		}
 		answer, blank := p.judge(out, a.Timeout)
@@ -97,7 +97,7 @@ func (p *Provider) runBlocking(ctx context.Context, a turn.Arguments) (toolserve
 // judge makes the answer of what the CLI left: its result counts, then how it
 // ended, then whether it said anything. Words in a text never count: a good
 // answer may be about errors.
-func (p *Provider) judge(out turn.Output, budget time.Duration) (answer toolserver.Result, blank bool) {
+func (p *Provider) judge(out oneshot.Output, budget time.Duration) (answer toolserver.Result, blank bool) {
 	failed := out.Failure(program, budget)
 	if out.Overflow != "" {
 		return failure(failed), false
@@ -124,7 +124,7 @@ func (p *Provider) judge(out turn.Output, budget time.Duration) (answer toolserv
 // cut shortens an answer that clients would refuse and keeps the whole of it as
 // a job, where its rest is read page by page.
 func (p *Provider) cut(answer string) toolserver.Result {
-	short, chars := turn.Cut(answer, p.cfg.MaxChars)
+	short, chars := oneshot.Cut(answer, p.cfg.MaxChars)
 	if chars <= p.cfg.MaxChars {
 		return toolserver.Result{Text: answer}
 	}

@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mcpagents/internal/login"
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/local"
 	"mcpagents/internal/toolserver"
@@ -106,7 +106,7 @@ func start(t *testing.T, change func(*Config)) *fixture {
 	require.NoError(t, err)
 	log := slog.New(slog.NewTextHandler(&f.stderr, nil))
 	cfg := Config{
-		Launcher: &turn.Launcher{Runtime: rt, Log: log, Spec: sandbox.Spec{Provider: "claude", Instance: "test", FilesDir: ".claude",
+		Launcher: &oneshot.Launcher{Runtime: rt, Log: log, Spec: sandbox.Spec{Provider: "claude", Instance: "test", FilesDir: ".claude",
 			HomeRoot: f.homes, HomePrefix: "mcp-agents-claude-", Grace: 200 * time.Millisecond}},
 		Roots: roots, Model: "claude-opus-4-8", Effort: "xhigh", Login: login.Claude(""),
 		TermAfter: 300 * time.Millisecond, KillAfter: 300 * time.Millisecond, Log: log,

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mcpagents/internal/job"
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/toolserver"
 	"mcpagents/internal/workspace"
 )
@@ -138,7 +138,7 @@ func parseJobArguments(raw json.RawMessage, t jobTool) (jobArguments, []issue) {
 	a := jobArguments{wait: DefaultStatusWait}
 	var issues []issue
 	given := map[string]json.RawMessage{}
-	for _, m := range turn.Members(raw) {
+	for _, m := range oneshot.Members(raw) {
 		if !slices.Contains(t.properties, m.Name) {
 			issues = append(issues, issue{m.Name, "is not supported"})
 			continue

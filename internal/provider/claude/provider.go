@@ -13,7 +13,7 @@ import (
 
 	"mcpagents/internal/job"
 	"mcpagents/internal/login"
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/pool"
 	"mcpagents/internal/toolserver"
@@ -33,7 +33,7 @@ const (
 
 // Config is what a Provider needs. Launcher and Roots are required.
 type Config struct {
-	Launcher *turn.Launcher
+	Launcher *oneshot.Launcher
 	// Roots are the workspaces, or RootsErr is why there are none.
 	Roots    workspace.Roots
 	RootsErr error
@@ -158,12 +158,12 @@ func (p *Provider) mounts(root string, readOnly bool) []sandbox.Mount {
 }
 
 // command is a turn that starts in dir of a root. Its error is for the caller.
-func (p *Provider) command(ctx context.Context, argv []string, dir, root string, readOnly bool) (turn.Command, error) {
+func (p *Provider) command(ctx context.Context, argv []string, dir, root string, readOnly bool) (oneshot.Command, error) {
 	snapshot, config, err := p.login(ctx)
 	if err != nil {
-		return turn.Command{}, err
+		return oneshot.Command{}, err
 	}
-	return turn.Command{
+	return oneshot.Command{
 		Argv: argv, Dir: dir, Mounts: p.mounts(root, readOnly), WorkDir: root, Env: p.environ(snapshot, config.hasKey),
 		Login: snapshot, Credential: p.cfg.Login.Credential, Files: []login.File{config.file},
 	}, nil

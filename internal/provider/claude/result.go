@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 )
 
 // result is what the CLI says at the end of a turn.
@@ -39,7 +39,7 @@ func resultOf(raw json.RawMessage) (result, bool) {
 	if kind, _ := text(members["type"]); kind != "result" {
 		return result{}, false
 	}
-	return result{text: turn.Stringify(members["result"]), isError: string(members["is_error"]) == "true"}, true
+	return result{text: oneshot.Stringify(members["result"]), isError: string(members["is_error"]) == "true"}, true
 }
 
 // object returns the members of a JSON object, or nil. Decoding into a map and

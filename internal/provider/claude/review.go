@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mcpagents/internal/job"
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/wire"
 )
 
@@ -134,7 +134,7 @@ func (p *Provider) attempt(ctx context.Context, argv []string, prompt, dir, root
 
 // endOf says why a CLI ended that did not do so by itself, as the end of a
 // sentence; empty for all others.
-func endOf(t *turn.Turn) string {
+func endOf(t *oneshot.Turn) string {
 	select {
 	case <-t.Done():
 	default:
@@ -151,7 +151,7 @@ func endOf(t *turn.Turn) string {
 
 // run is a CLI at work.
 type run struct {
-	turn       *turn.Turn
+	turn       *oneshot.Turn
 	see        observer
 	term, kill time.Duration
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/toolserver"
 )
 
@@ -40,7 +40,7 @@ const tokenFile = "antigravity-oauth-token"
 
 // Config is what a Provider needs. Launcher is required.
 type Config struct {
-	Launcher *turn.Launcher
+	Launcher *oneshot.Launcher
 	// NeedLogin refuses a call without a login, before a sandbox is made. Env
 	// names further variables that may hold one.
 	NeedLogin bool
@@ -73,7 +73,7 @@ func (p *Provider) Tools() []toolserver.Tool {
 		Name: "gemini",
 		Description: "Runs Google's Antigravity CLI, always as agy --sandbox, with a prompt in a sandbox of its own that sees no workspace, " +
 			"and returns the answer. Takes prompt and timeout_ms only.",
-		InputSchema: turn.Schema(program, p.cfg.Timeout),
+		InputSchema: oneshot.Schema(program, p.cfg.Timeout),
 		Call:        p.call,
 		Heartbeat: func(elapsed time.Duration) string {
 			return fmt.Sprintf("Gemini: still running (%ds)", int(elapsed/time.Second))
@@ -85,7 +85,7 @@ func failure(text string) toolserver.Result { return toolserver.Result{Text: tex
 
 // call runs agy and waits for its answer.
 func (p *Provider) call(ctx context.Context, call toolserver.Call) (toolserver.Result, error) {
-	a := turn.ParseArguments(call.Arguments, p.cfg.Timeout)
+	a := oneshot.ParseArguments(call.Arguments, p.cfg.Timeout)
 	if len(a.Ignored) > 0 {
 		p.log.Info("tools/call: ignoring unsupported args: " + strings.Join(a.Ignored, ", "))
 	}
@@ -103,11 +103,11 @@ func (p *Provider) call(ctx context.Context, call toolserver.Call) (toolserver.R
 		return failure(err.Error()), nil
 	}
 	p.log.Info("tools/call: running " + program + " …")
-	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, turn.ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, oneshot.ErrTimeout)
 	defer cancel()
-	out, err := p.cfg.Launcher.Run(ctx, turn.Command{Argv: p.argv(a.Prompt, token), NoInput: true, TempPrefix: tempPrefix, Env: p.environ(token)}, "")
+	out, err := p.cfg.Launcher.Run(ctx, oneshot.Command{Argv: p.argv(a.Prompt, token), NoInput: true, TempPrefix: tempPrefix, Env: p.environ(token)}, "")
 	if err != nil {
-		text, err := turn.StartFailure(ctx, program, err)
+		text, err := oneshot.StartFailure(ctx, program, err)
 		return failure(text), err
 	}
 	p.log.Info("tools/call: done")
@@ -222,7 +222,7 @@ func missing(reason string) error {
 
 // judge makes the answer of what agy left: how it ended counts, then whether it
 // said anything. agy exits 0 with no word in some failures.
-func (p *Provider) judge(out turn.Output, budget time.Duration) toolserver.Result {
+func (p *Provider) judge(out oneshot.Output, budget time.Duration) toolserver.Result {
 	if failed := out.Failure(program, budget); failed != "" {
 		return failure(failed)
 	}
@@ -230,7 +230,7 @@ func (p *Provider) judge(out turn.Output, budget time.Duration) toolserver.Resul
 	if strings.TrimSpace(answer) == "" {
 		return failure(program + " returned empty output (exit 0): it printed no answer, as it does when it is not logged in or wants a terminal")
 	}
-	short, chars := turn.Cut(answer, p.cfg.MaxChars)
+	short, chars := oneshot.Cut(answer, p.cfg.MaxChars)
 	if chars > p.cfg.MaxChars {
 		short += fmt.Sprintf("\n\n[mcp-agents: this answer has %d characters and is cut after %d. Ask for the rest, or for a shorter answer; "+
 			"--max_result_chars is the limit.]", chars, p.cfg.MaxChars)

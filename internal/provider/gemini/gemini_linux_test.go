@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"mcpagents/internal/provider/turn"
+	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/local"
 	"mcpagents/internal/toolserver"
@@ -67,7 +67,7 @@ func start(t *testing.T, change func(*Config)) *fixture {
 	rt, err := local.New(filepath.Join(fakeDir, "sandbox-init"))
 	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
-	cfg := Config{Log: log, Launcher: &turn.Launcher{Runtime: rt, Log: log, Spec: sandbox.Spec{Provider: "gemini", Instance: "test",
+	cfg := Config{Log: log, Launcher: &oneshot.Launcher{Runtime: rt, Log: log, Spec: sandbox.Spec{Provider: "gemini", Instance: "test",
 		HomeRoot: filepath.Join(dir, "homes"), HomePrefix: "mcp-agents-gemini-", Grace: 200 * time.Millisecond}}}
 	if change != nil {
 		change(&cfg)
