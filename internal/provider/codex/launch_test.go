@@ -1,0 +1,87 @@
+//go:build unix
+
+package codex
+
+import (
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/workspace"
+)
+
+// git runs the real git with no configuration but its own.
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "git %v: %s", args, out)
+}
+
+// A linked worktree or a submodule alone has no history: git's own directory
+// comes with it, under the same path, and nothing else does.
+func TestSpecMountsGitDirectories(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	join := func(path string) string { return filepath.Join(base, path) }
+	git(t, base, "init", "-q", "repo")
+	git(t, join("repo"), "commit", "-q", "--allow-empty", "-m", "one")
+	git(t, join("repo"), "worktree", "add", "-q", "-b", "w", join("wt"))
+	git(t, base, "init", "-q", "super")
+	git(t, join("super"), "submodule", "--quiet", "add", join("repo"), "mod")
+	require.NoError(t, os.MkdirAll(join("hostile"), 0o755))
+	require.NoError(t, os.WriteFile(join("hostile/.git"), []byte("gitdir: ../repo/.git\n"), 0o644))
+
+	for _, tt := range []struct {
+		name     string
+		roots    []string
+		readOnly bool
+		want     []string
+		warned   bool
+	}{
+		{name: "plain repository", roots: []string{"repo"}, want: []string{"repo"}},
+		{name: "linked worktree", roots: []string{"wt"}, want: []string{"wt", "repo/.git"}},
+		{name: "submodule", roots: []string{"super/mod"}, want: []string{"super/mod", "super/.git/modules/mod"}},
+		{name: "read-only", roots: []string{"wt"}, readOnly: true, want: []string{"wt", "repo/.git"}},
+		{name: "several roots", roots: []string{"wt", "super/mod"}, want: []string{"wt", "repo/.git", "super/mod", "super/.git/modules/mod"}},
+		{name: "a foreign repository", roots: []string{"hostile"}, want: []string{"hostile"}, warned: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var named []string
+			for _, root := range tt.roots {
+				named = append(named, join(root))
+			}
+			roots, err := workspace.Resolve(named, named[0], "", nil)
+			require.NoError(t, err)
+			log := &syncBuffer{}
+			s := &Sandboxed{Roots: roots, ReadOnly: tt.readOnly, Log: slog.New(slog.NewTextHandler(log, nil)),
+				Spec: sandbox.Spec{Mounts: []sandbox.Mount{{Path: "/not/kept"}}}}
+			var want []sandbox.Mount
+			for _, path := range tt.want {
+				want = append(want, sandbox.Mount{Path: join(path), ReadOnly: tt.readOnly})
+			}
+			spec := s.spec()
+			assert.Equal(t, want, spec.Mounts)
+			assert.Equal(t, named[0], spec.WorkDir)
+			assert.Equal(t, want, s.spec().Mounts, "another launch mounts the same")
+			if tt.warned {
+				assert.Contains(t, log.String(), "git may not work in a workspace")
+			} else {
+				assert.NotContains(t, log.String(), "level=WARN")
+			}
+			if len(tt.want) > len(tt.roots) {
+				assert.Contains(t, log.String(), "mounting the git directory that a linked worktree or submodule uses")
+			} else {
+				assert.NotContains(t, log.String(), "mounting the git directory")
+			}
+		})
+	}
+}
