@@ -41,6 +41,7 @@ func serve(opts options.Options) int {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return exitFail
 	}
+	warnOfTerminal(os.Stdin, os.Stdout, log)
 	if opts.Provider != options.ProviderCodex {
 		return serveTools(opts, log)
 	}
