@@ -154,3 +154,28 @@ func TestForeignRepositoryIsNotShared(t *testing.T) {
 	require.Contains(t, c.stderr.String(), "git may not work in a workspace")
 	require.Equal(t, "one\n", hostGit(t, repo, "log", "--format=%s", "--all"))
 }
+
+// Git refuses a repository whose owner is somebody else, as the workspace's is
+// with --user, or where the front end's user has it by its group only.
+func TestGitTakesAWorkspaceOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a repository of uid 1000")
+	}
+	s := realCodex(t, 1000)
+	newRepository(t, s.workspace)
+	newRepository(t, filepath.Dir(s.put(t, "nested/.keep", "", 0o644))) // nobody named this one
+	give(t, s.workspace)
+	s.args = append(s.args, "--user", "4242:4242")
+	c := s.start(t)
+	c.initialize()
+	for _, mode := range []string{"read-only", "danger-full-access"} {
+		text := c.turn(`[[exec: for d in . nested; do git -C $d log --format="$d has %s" 2>&1; done]]`, map[string]any{"sandbox": mode})
+		require.NotContains(t, text, "dubious ownership", mode)
+		require.Contains(t, text, ". has one", mode)
+		require.Contains(t, text, "nested has one", mode)
+	}
+	text := c.turn(`[[exec: env -u GIT_CONFIG_PARAMETERS git status 2>&1; true]]`, map[string]any{"sandbox": "danger-full-access"})
+	require.Contains(t, text, "dubious ownership", "control: without our setting git refuses")
+	require.NoError(t, c.in.Close())
+	require.Zero(t, c.exit(10*time.Second))
+}

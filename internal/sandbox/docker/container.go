@@ -103,13 +103,23 @@ func binds(mounts []sandbox.Mount, roRecursive bool) []mount.Mount {
 	return out
 }
 
+// gitTrust makes git take repositories of other users, as `git -c` does for the
+// programs that it starts. The sandbox's user is not always the workspace's
+// owner: the operator may name another, a group may give access, an engine may
+// map ids. What git guards against, another user's settings running programs, is
+// what a sandbox holds in anyway, and the user's own configuration stays as it
+// is. GIT_CONFIG_COUNT would be the documented way, but CLIs keep variables with
+// KEY in their names from their commands, and git fails where only the count is
+// left.
+const gitTrust = "GIT_CONFIG_PARAMETERS='safe.directory=*'"
+
 // Environ is what a command gets: enough to run, and the proxies, of which one
 // on this machine's loopback is renamed to where the sandbox finds this machine.
 // Secrets come by the spawn frame only, never through the container's
 // configuration.
 func (r *Runtime) Environ(spec sandbox.Spec) []string {
 	env := []string{"PATH=" + path, "HOME=" + Home, "USER=" + account, "LOGNAME=" + account,
-		"LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + cmp.Or(os.Getenv("TERM"), "dumb")}
+		"LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8"), "TERM=" + cmp.Or(os.Getenv("TERM"), "dumb"), gitTrust}
 	for _, name := range []string{"TZ", "NO_PROXY", "no_proxy"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
