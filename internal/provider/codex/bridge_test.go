@@ -204,38 +204,28 @@ func TestInvalidCalls(t *testing.T) {
 // A valid call whose id is null or absent is a notification to us, as it is to
 // Codex, which judges it: it goes through untouched, and nobody waits for it.
 func TestCallsWithoutUsableIDAreNotTracked(t *testing.T) {
-	for name, line := range map[string]string{
-		"null":   strings.Replace(callLine, `"id":3`, `"id":null`, 1),
-		"absent": strings.Replace(callLine, `"id":3,`, "", 1),
+	for _, tt := range []struct{ name, call string }{
+		{"null", strings.Replace(callLine, `"id":3`, `"id":null`, 1)},
+		{"absent", strings.Replace(callLine, `"id":3,`, "", 1)},
 	} {
-		for _, tt := range []struct{ name, call, want string }{
-			{name: "without an id", call: line},
-			{name: "control: with an id", call: callLine, want: aborted(3, "codex exited with code 7")},
-		} {
-			t.Run(name+"/"+tt.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					codex := &fakeCodex{script: handshakeSteps(step{on: "die", exit: exits(7)})}
-					b := startBridge(t, Config{Times: Times{Idle: time.Second, Hard: 2 * time.Second}}, launched{codex: codex})
-					b.read()
-					b.send(initializeLine)
-					b.output()
-					b.send(tt.call)
-					if tt.want == "" {
-						time.Sleep(time.Minute) // of the bubble's clock: no deadline is set
-					}
-					b.expect()
-					b.send(`{"method":"die"}`)
-					if tt.want == "" {
-						b.expect()
-					} else {
-						b.expect(tt.want)
-					}
-					b.end(7)
-					assert.Equal(t, strings.Join([]string{initializeLine, tt.call, `{"method":"die"}`, ""}, "\n"), codex.got())
-					assert.NotContains(t, b.log.String(), "dropped invalid")
-				})
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				codex := &fakeCodex{script: handshakeSteps(step{on: "die", exit: exits(7)})}
+				b := startBridge(t, Config{Times: Times{Idle: time.Second, Hard: 2 * time.Second}}, launched{codex: codex})
+				b.read()
+				b.send(initializeLine)
+				b.output()
+				b.send(tt.call)
+				time.Sleep(time.Minute) // of the bubble's clock: no deadline holds for it
+				b.expect()
+				b.send(callLine) // control: a call with an id is open when Codex dies
+				b.send(`{"method":"die"}`)
+				b.expect(aborted(3, "codex exited with code 7"))
+				b.end(7)
+				assert.Equal(t, strings.Join([]string{initializeLine, tt.call, callLine, `{"method":"die"}`, ""}, "\n"), codex.got())
+				assert.NotContains(t, b.log.String(), "dropped invalid")
 			})
-		}
+		})
 	}
 }
 
