@@ -62,7 +62,8 @@ images: ## build the images whose inputs changed: mcp-agents, mcp-agents/codex a
 demo: build ## show the whole thing working, offline, with a scripted model
 	@$(call with_engine,\
 	  $(MAKE) images && bin/mcp-agents demo,\
-	  echo "demo: no engine: using the local runtime (no isolation of files)" >&2; MCP_AGENTS_RUNTIME=local bin/mcp-agents demo)
+	  echo "demo: no engine: using the local runtime (no isolation of files)" >&2; \
+	  images/codex/fetch.sh bin/codex && PATH="$(BIN)/codex/bin:$$PATH" MCP_AGENTS_RUNTIME=local bin/mcp-agents demo)
 
 .PHONY: test
 test: build ## run every suite with the race detector, the docker suites where an engine can be had

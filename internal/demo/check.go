@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"mcpagents/internal/sandbox"
 )
 
 // showSandbox prints who runs what while the turn is under way. A local sandbox
@@ -18,7 +20,7 @@ func (d *demo) showSandbox(ctx context.Context, frontEnd int) error {
 	}
 	shown := 0
 	for _, l := range list {
-		if d.runtime == "docker" && l.Instance != strconv.Itoa(frontEnd) {
+		if !d.ours(l) {
 			continue
 		}
 		shown++
@@ -28,6 +30,16 @@ func (d *demo) showSandbox(ctx context.Context, frontEnd int) error {
 		return fmt.Errorf("no sandbox is running although Codex answered")
 	}
 	return nil
+}
+
+// ours tells the demo's sandboxes from others of this machine: by the front end
+// in a container's label, by the home in a local init's command line.
+func (d *demo) ours(l sandbox.Listed) bool {
+	if d.runtime == "local" {
+		cmdline, err := os.ReadFile(filepath.Join("/proc", l.ID, "cmdline"))
+		return err == nil && strings.Contains(string(cmdline), d.dir)
+	}
+	return l.Instance == strconv.Itoa(d.frontEnd) || l.Instance == strconv.Itoa(os.Getpid())
 }
 
 // checkWorkspace prints what Codex changed and checks whose it is.
@@ -59,7 +71,7 @@ func (d *demo) checkNothingLeft(ctx context.Context) error {
 	}
 	left := 0
 	for _, l := range list {
-		if l.Instance == strconv.Itoa(os.Getpid()) || l.Provider == "codex" || d.runtime == "local" {
+		if d.ours(l) {
 			left++
 			d.say("left: sandbox %s (%s)", l.ID, l.State)
 		}

@@ -28,14 +28,15 @@ const limit = 3 * time.Minute
 
 // demo is one run.
 type demo struct {
-	out     io.Writer
-	begin   time.Time
-	stages  []stage
-	runtime string
-	rt      sandbox.Runtime
-	self    string // this binary
-	dir     string // everything the demo makes
-	owner   int    // uid of the workspace, also the gid
+	out      io.Writer
+	begin    time.Time
+	stages   []stage
+	runtime  string
+	rt       sandbox.Runtime
+	self     string // this binary
+	dir      string // everything the demo makes
+	owner    int    // uid of the workspace, also the gid
+	frontEnd int    // pid of mcp-agents
 }
 
 type stage struct {
@@ -199,6 +200,7 @@ func (d *demo) turn(ctx context.Context, model *scripted.Model) error {
 	if err != nil {
 		return fmt.Errorf("connect to mcp-agents: %w", err)
 	}
+	d.frontEnd = cmd.Process.Pid
 	tools, err := session.ListTools(ctx, nil)
 	if err != nil {
 		return errors.Join(fmt.Errorf("list tools: %w", err), session.Close())
