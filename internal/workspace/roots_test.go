@@ -191,14 +191,15 @@ func TestCwdNeverLeavesTheRoot(t *testing.T) {
 	link(t, root, filepath.Join(base, "out", "r"))
 	r, err := Resolve([]string{root}, base, "", nil)
 	require.NoError(t, err)
-	passed := 0
+	_, err = r.Cwd(filepath.Join(root, "a", "b"))
+	require.NoError(t, err, "the control: not every path is refused")
 	rapid.Check(t, func(t *rapid.T) {
+		start := rapid.SampledFrom([]string{base, root}).Draw(t, "start")
 		elems := rapid.SliceOfN(rapid.SampledFrom([]string{"root", "rootx", "out", "a", "b", "o", "r", "up", "..", ".", ""}), 0, 8).Draw(t, "path")
-		dir, err := r.Cwd(base + "/" + strings.Join(elems, "/"))
+		dir, err := r.Cwd(start + "/" + strings.Join(elems, "/"))
 		if err != nil {
 			return
 		}
-		passed++
 		real, err := filepath.EvalSymlinks(dir)
 		require.NoError(t, err)
 		assert.Equal(t, real, dir)
@@ -206,5 +207,4 @@ func TestCwdNeverLeavesTheRoot(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, filepath.IsLocal(rel), dir)
 	})
-	assert.Positive(t, passed)
 }
