@@ -88,7 +88,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 10s)
 .PHONY: faults
 faults: build ## make every fault ROUNDS times and print what it left (default 20)
 	@$(call with_engine,$(MAKE) images,echo "faults: no engine: on the local runtime only" >&2)
-	@go test ./internal/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -parallel 4 -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
+	@go test ./internal/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -parallel 2 -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
 
 .PHONY: soak-sandbox
 soak-sandbox: build ## use sandboxes at random ROUNDS times on each runtime and look for leaks (try 1000)
