@@ -11,7 +11,7 @@ VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/ve
 ARCH    := $(shell go env GOARCH)
 BIN     := $(CURDIR)/bin
 
-FUZZTIME  ?= 10s
+FUZZTIME  ?= 20000x
 BENCH     ?= .
 BENCHTIME ?= 1s
 ROUNDS    ?= 20
@@ -82,7 +82,7 @@ lint: ## check format, vet, staticcheck, known vulnerabilities, and that every p
 	@.ci/lint.sh
 
 .PHONY: fuzz
-fuzz: ## run each fuzz target for FUZZTIME (default 10s)
+fuzz: ## run each fuzz target for FUZZTIME (default 20000x: that many inputs)
 	@.ci/fuzz.sh $(FUZZTIME)
 
 .PHONY: faults
