@@ -89,6 +89,11 @@ func (l *lockedBuffer) String() string {
 // start starts a front end in the setting.
 func (s *setting) start(t *testing.T) *client {
 	t.Helper()
+	return s.startCommand(t, s.command())
+}
+
+// command is the front end in the setting.
+func (s *setting) command() *exec.Cmd {
 	args := append([]string{"--provider", "codex", "--runtime", s.runtime, "--workspace", s.workspace, "--env", "ACCEPTANCE_RUN"}, s.args...)
 	if s.image != "" {
 		args = append(args, "--image", s.image)
@@ -102,6 +107,12 @@ func (s *setting) start(t *testing.T) *client {
 		"PATH="+filepath.Dir(built.fakeCodex)+":"+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, s.env...)
 	cmd.SysProcAttr = s.as
+	return cmd
+}
+
+// startCommand starts a command that is the front end, or starts it.
+func (s *setting) startCommand(t *testing.T, cmd *exec.Cmd) *client {
+	t.Helper()
 	c := &client{t: t, cmd: cmd, s: s, lines: make(chan []byte, 1024), exited: make(chan struct{}), answers: map[float64]reply{},
 		resume: make(chan struct{})}
 	var err error

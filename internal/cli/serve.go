@@ -21,6 +21,7 @@ import (
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
+	"mcpagents/internal/stdio"
 	"mcpagents/internal/trust"
 	"mcpagents/internal/version"
 	"mcpagents/internal/workspace"
@@ -69,6 +70,8 @@ func serve(opts options.Options) int {
 		CheckCwd:         checkCwd(launcher),
 		HandshakeTimeout: opts.Server.HandshakeTimeout,
 		ClientGoneGrace:  opts.Codex.ClientGoneGrace,
+		ClientIdle:       opts.Server.StdioIdleTimeout,
+		Watchdog:         stdio.Watchdog{Interval: opts.Server.ParentWatchdog},
 		Times:            codexTimes(opts.Codex),
 		MaxMessage:       int(opts.Server.MaxMessageBytes),
 		Log:              log,
@@ -92,8 +95,6 @@ func supported(opts options.Options) error {
 		return fmt.Errorf("--warm is not part of this version for provider %s: leave it at 0", opts.Provider)
 	case opts.Provider == options.ProviderGemini:
 		return nil
-	case opts.Server.StdioIdleTimeout > 0 || opts.Server.ParentWatchdog > 0:
-		return errors.New("--stdio_idle_timeout and --parent_watchdog are not part of this version: leave them at 0")
 	}
 	if err := home.ValidateApproval(opts.Codex.ApprovalPolicy); err != nil {
 		return err

@@ -47,7 +47,12 @@ type Config struct {
 	MaxCommentary int
 	// MaxMessage bounds a message of the client in bytes; 0 means 16 MiB.
 	MaxMessage int
-	Log        *slog.Logger // nil means slog.Default
+	// ClientIdle is how long a client may send nothing while no request is open
+	// and no job runs, until it counts as gone; 0 means for ever.
+	ClientIdle time.Duration
+	// Watchdog looks for the death of the client's process; the zero value is off.
+	Watchdog stdio.Watchdog
+	Log      *slog.Logger // nil means slog.Default
 }
 
 // Times are the times of requests, turns and jobs.
@@ -109,6 +114,8 @@ type bridge struct {
 	client <-chan clientEvent // nil after its end
 	framed bool               // the client's latest message was a frame
 	gone   bool               // the client has sent its last message
+	orphan <-chan struct{}    // closed when the watchdog saw the client's process die
+	idle   *alarm             // by when the client must send something
 
 	open     map[string]*request // by id key
 	sequence uint64              // of requests
@@ -185,6 +192,8 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 		defer close(read)
 		readClient(reading, in, cfg.MaxMessage, client)
 	}()
+	watching := b.guardParent(reading, cfg.Watchdog)
+	b.heard()
 	b.launch(ctx)
 	cfg.Ready()
 
@@ -192,6 +201,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.shutdown(ctx)
 
 	stopReading()
+	<-watching
 	abandon(read, in)
 	abandon(b.out.Close(), nil)
 	return b.verdict.code
@@ -260,6 +270,8 @@ func (b *bridge) loop(ctx context.Context) {
 			b.launchEnded(r)
 		case <-b.closed:
 			b.childClosed(ctx)
+		case <-b.orphan:
+			b.orphaned()
 		case err := <-b.out.Results():
 			full := b.out.Full()
 			if b.out.Wrote(err); err != nil {

@@ -32,6 +32,7 @@ type call struct {
 }
 
 func (b *bridge) fromClient(ctx context.Context, e clientEvent) {
+	b.heard()
 	if fault, ok := errors.AsType[*stdio.MessageError](e.err); ok {
 		b.framed = fault.Mode == stdio.Framed
 		b.refuse(fault)

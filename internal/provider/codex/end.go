@@ -65,7 +65,8 @@ func (b *bridge) outputFailed(err error) {
 
 // clientGone winds down after the end of the client's messages.
 func (b *bridge) clientGone() {
-	b.gone, b.client = true, nil
+	b.gone, b.client, b.orphan = true, nil, nil
+	b.alarms.cancel(b.idle)
 	if b.phase != running {
 		// Nobody waits for a launch any more, but a client that sent its
 		// questions at once still reads the answers.

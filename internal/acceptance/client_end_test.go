@@ -1,0 +1,169 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wrapped makes cmd the child of a shell that holds its pipes, as npx and the
+// like do, and that lives until it is killed.
+func wrapped(cmd *exec.Cmd) *exec.Cmd {
+	shell := exec.Command("/bin/sh", append([]string{"-c", `exec 3<&0; "$@" <&3 3<&- & wait; sleep 60`, "sh"}, cmd.Args...)...)
+	shell.Dir, shell.Env = cmd.Dir, cmd.Env
+	return shell
+}
+
+// The client's process dies while something else holds the pipes open: no end
+// of input ever comes. The watchdog, if it was asked for, sees it.
+func TestParentIsKilledBehindAWrapper(t *testing.T) {
+	for _, tt := range []struct{ provider, runtime string }{{"codex", "local"}, {"claude", "docker"}} {
+		for _, seconds := range []string{"1", "0"} {
+			t.Run(tt.provider+" every "+seconds, func(t *testing.T) {
+				t.Parallel() // most of it is waiting
+				s := newSetting(t, tt.runtime, "")
+				s.args = []string{"--provider", tt.provider, "--parent_watchdog", seconds, "--stop_grace", "1"}
+				s.env = []string{"ANTHROPIC_API_KEY=none", "MCP_AGENTS_CODEX_CLIENT_GONE_GRACE_MS=200"}
+				c := s.startCommand(t, wrapped(s.command()))
+				c.initialize()
+				if tt.provider == "codex" {
+					c.codex(stallingCall, nil)
+					c.within(30*time.Second, func(r reply) bool { return r.Method == "codex/event" })
+				}
+				require.NoError(t, c.cmd.Process.Kill())
+				if seconds == "0" { // control: nobody looks
+					select {
+					case line, open := <-c.lines:
+						require.True(t, open, "the front end ended by itself")
+						t.Logf("%s", line)
+					case <-time.After(3 * time.Second):
+					}
+				} else {
+					requireEnd(t, c, 10*time.Second)
+				}
+				_ = c.in.Close() // of one that has ended it is closed
+				requireEnd(t, c, 10*time.Second)
+				_, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 10*time.Second)
+				require.Zero(t, l.count(), l.String())
+			})
+		}
+	}
+}
+
+// requireEnd waits for the end of stdout, which is that of the front end.
+func requireEnd(t *testing.T, c *client, limit time.Duration) {
+	t.Helper()
+	timer := time.After(limit)
+	for {
+		select {
+		case _, open := <-c.lines:
+			if !open {
+				return
+			}
+		case <-timer:
+			require.FailNow(t, "the front end still runs after "+limit.String())
+		}
+	}
+}
+
+// A client that sends all of its questions and ends its input reads all of the
+// answers. A long call is cancelled then, and leaves nothing.
+func TestAnswersComeAfterTheEndOfInput(t *testing.T) {
+	const lists = 20
+	for _, runtime := range []string{"local", "docker"} {
+		for _, call := range []string{"", stallingCall} {
+			t.Run(fmt.Sprintf("%s, call %t", runtime, call != ""), func(t *testing.T) {
+				image := ""
+				if runtime == "docker" {
+					image = fakeImage(t)
+				}
+				s := newSetting(t, runtime, image)
+				s.args = []string{"--stop_grace", "1"}
+				s.env = []string{"MCP_AGENTS_CODEX_CLIENT_GONE_GRACE_MS=200"}
+				c := s.start(t)
+				c.nextID = 1
+				var all strings.Builder
+				all.WriteString(initializeMessage + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+				for range lists {
+					c.nextID++
+					fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", c.nextID)
+				}
+				if call != "" {
+					arguments, err := json.Marshal(map[string]any{"prompt": call, "cwd": s.workspace, "sandbox": "read-only"})
+					require.NoError(t, err)
+					fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"codex","arguments":%s}}`+"\n", arguments)
+				}
+				_, err := io.WriteString(c.in, all.String())
+				require.NoError(t, err)
+				require.NoError(t, c.in.Close())
+				require.Zero(t, c.exit(15*time.Second))
+				for line := range c.lines {
+					_, err := c.note(line)
+					require.NoError(t, err)
+				}
+				for id := 1; id <= lists+1; id++ {
+					require.Contains(t, c.answers, float64(id))
+					require.Nil(t, c.answers[float64(id)].Error)
+				}
+				_, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 5*time.Second)
+				require.Zero(t, l.count(), l.String())
+			})
+		}
+	}
+}
+
+// Clients give servers little or no time. A signal that comes before the first
+// message ends a front end like any other.
+func TestSignalRightAfterTheStart(t *testing.T) {
+	for _, after := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond} {
+		for _, provider := range []string{"codex", "claude"} {
+			t.Run(fmt.Sprintf("%s after %s", provider, after), func(t *testing.T) {
+				s := newSetting(t, "docker", "")
+				s.args = []string{"--provider", provider}
+				s.env = []string{"ANTHROPIC_API_KEY=none"}
+				c := s.start(t)
+				time.Sleep(after) // that is the fault
+				c.begin()
+				require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+				require.Equal(t, 128+15, c.exit(10*time.Second))
+				_, l := s.clean(t, c.cmd.Process.Pid, c.since, 10*time.Second)
+				require.Zero(t, l.count(), l.String())
+			})
+		}
+	}
+}
+
+// Whoever signals twice means it: the second signal does not wait for the
+// grace, and the sandbox ends by itself.
+func TestSecondSignalHastens(t *testing.T) {
+	for _, second := range []bool{true, false} {
+		t.Run(fmt.Sprintf("second %t", second), func(t *testing.T) {
+			s := newSetting(t, "local", "")
+			s.args = []string{"--stop_grace", "5"}
+			c := s.start(t)
+			c.initialize()
+			c.codex(script(ignoreTerm, up, stall), nil)
+			c.within(30*time.Second, func(r reply) bool { return r.Method == "codex/event" })
+			s.requireSeen(t, c.cmd.Process.Pid)
+			begin := time.Now()
+			require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+			require.Eventually(t, func() bool { return strings.Contains(c.stderr.String(), "signal") }, 5*time.Second, time.Millisecond)
+			if second {
+				require.NoError(t, c.cmd.Process.Signal(syscall.SIGINT))
+				require.Equal(t, 128+2, c.exit(2*time.Second))
+			} else { // control
+				require.Equal(t, 128+15, c.exit(20*time.Second))
+				require.Greater(t, time.Since(begin), 4*time.Second)
+			}
+			_, l := s.clean(t, c.cmd.Process.Pid, begin, 15*time.Second)
+			require.Zero(t, l.count(), l.String())
+		})
+	}
+}
