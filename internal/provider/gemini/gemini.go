@@ -50,7 +50,10 @@ type Config struct {
 
 	Timeout  time.Duration // of a call
 	MaxChars int           // of an answer, in code points
-	Log      *slog.Logger  // nil means slog.Default
+	// LoginPatience is how long an agy that asked for a login may wait; 0
+	// means oneshot.LoginPatience.
+	LoginPatience time.Duration
+	Log           *slog.Logger // nil means slog.Default
 }
 
 // Provider is the tools of agy.
@@ -63,6 +66,7 @@ type Provider struct {
 func New(cfg Config) *Provider {
 	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
 	cfg.MaxChars = cmp.Or(cfg.MaxChars, DefaultMaxChars)
+	cfg.LoginPatience = cmp.Or(cfg.LoginPatience, oneshot.LoginPatience)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	return &Provider{cfg, cfg.Log}
 }
@@ -105,7 +109,8 @@ func (p *Provider) call(ctx context.Context, call toolserver.Call) (toolserver.R
 	p.log.Info("tools/call: running " + program + " …")
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Timeout, oneshot.ErrTimeout)
 	defer cancel()
-	out, err := p.cfg.Launcher.Run(ctx, oneshot.Command{Argv: p.argv(a.Prompt, token), NoInput: true, TempPrefix: tempPrefix, Env: p.environ(token)}, "")
+	out, err := p.cfg.Launcher.Run(ctx, oneshot.Command{Argv: p.argv(a.Prompt, token), NoInput: true, TempPrefix: tempPrefix,
+		Env: p.environ(token), LoginPatience: p.cfg.LoginPatience}, "")
 	if err != nil {
 		text, err := oneshot.StartFailure(ctx, program, err)
 		return failure(text), err

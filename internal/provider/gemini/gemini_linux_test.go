@@ -156,6 +156,18 @@ func TestFailureShapes(t *testing.T) {
 	}
 }
 
+// TestAskedLogin: nobody would ever log in, so the call ends long before its time.
+func TestAskedLogin(t *testing.T) {
+	f := start(t, func(c *Config) { c.LoginPatience = 100 * time.Millisecond })
+	for _, stream := range []string{"stdout", "stderr"} {
+		r := f.call(map[string]any{"prompt": script(
+			map[string]any{"do": stream, "text": "Open https://accounts.example.com/o/oauth2/auth?client_id=1\nWaiting for the code: "},
+			map[string]any{"do": "ignore-term"}, map[string]any{"do": "linger"}, map[string]any{"do": "stall"})})
+		assert.True(t, r.IsError)
+		assert.True(t, strings.HasPrefix(r.Text, "agy failed: it asks for a login, which nobody can give here: log in with it on this machine"), r.Text)
+	}
+}
+
 func TestArguments(t *testing.T) {
 	f := start(t, func(c *Config) { c.MaxChars = 10 })
 	assert.Contains(t, string(f.tool.InputSchema), "300000ms")

@@ -29,6 +29,8 @@ type Output struct {
 	// killed. The sandbox is gone in any case.
 	TimedOut bool
 	Overflow string
+	// AskedLogin says that the command was killed because it asked for a login.
+	AskedLogin bool
 	// Closed is why the sandbox could not be verified gone, nil if it is.
 	Closed error
 }
@@ -44,7 +46,7 @@ func (l *Launcher) Run(ctx context.Context, c Command, input string) (Output, er
 		}
 		return Output{}, err
 	}
-	out, err := t.run(ctx, input, !c.NoInput)
+	out, err := t.run(ctx, input, c)
 	if out.Closed != nil {
 		l.Log.Warn("a sandbox could not be removed", "error", out.Closed)
 	}
@@ -52,20 +54,24 @@ func (l *Launcher) Run(ctx context.Context, c Command, input string) (Output, er
 }
 
 // run waits for the end of the command and closes the turn.
-func (t *Turn) run(ctx context.Context, input string, write bool) (out Output, err error) {
+func (t *Turn) run(ctx context.Context, input string, c Command) (out Output, err error) {
 	var workers sync.WaitGroup
-	if write {
+	if !c.NoInput {
 		workers.Go(func() {
 			_, _ = io.WriteString(t.Stdin(), input) // a command may well not read it
 			_ = t.Stdin().Close()
 		})
 	}
 	overflow := make(chan string, 2)
-	workers.Go(func() { out.Stdout = capture(t.Stdout(), "stdout", overflow) })
-	workers.Go(func() { out.Stderr = capture(t.Stderr(), "stderr", overflow) })
+	prompt := watchLogin(c.LoginPatience)
+	defer prompt.stop()
+	workers.Go(func() { out.Stdout = capture(prompt.of(t.Stdout()), "stdout", overflow) })
+	workers.Go(func() { out.Stderr = capture(prompt.of(t.Stderr()), "stderr", overflow) })
 	select {
 	case <-t.Done():
 	case out.Overflow = <-overflow:
+	case <-prompt.asked:
+		out.AskedLogin = true
 	case <-ctx.Done():
 		out.TimedOut = errors.Is(context.Cause(ctx), ErrTimeout)
 		if !out.TimedOut {
@@ -146,6 +152,8 @@ func (o Output) Failure(command string, budget time.Duration) string {
 	switch {
 	case o.Overflow != "":
 		return fmt.Sprintf("%s %s maxBuffer exceeded", command, o.Overflow)
+	case o.AskedLogin:
+		text = command + " failed: it asks for a login, which nobody can give here: log in with it on this machine, or set a key, and call again"
 	case o.TimedOut:
 		text = fmt.Sprintf("%s failed: killed by SIGKILL\nIts time of %d ms was over; ", command, budget.Milliseconds())
 		if o.Closed == nil {

@@ -59,6 +59,9 @@ type Command struct {
 	Login      *login.Snapshot
 	Credential string
 	Files      []login.File
+	// LoginPatience is how long a command may be silent after it printed where
+	// to log in; 0 means for ever.
+	LoginPatience time.Duration
 	// Take gives the sandbox; nil makes a new one.
 	Take func(context.Context, sandbox.Spec) (*sandbox.Sandbox, error)
 }
