@@ -85,8 +85,10 @@ func Take(ctx context.Context, src Source) (*Snapshot, error) {
 		} else {
 			s.missing = src.missingError(path, "does not exist")
 		}
-	default:
+	case ctx.Err() != nil:
 		return nil, fmt.Errorf("copy %s login: %w", src.Name, err)
+	default:
+		return nil, fmt.Errorf("copy %s login: %w: let this user read it, or remove it and %s", src.Name, err, src.Remedy)
 	}
 	for _, name := range src.Extras {
 		switch data, err := readFile(ctx, filepath.Join(src.Directory(), name)); {
