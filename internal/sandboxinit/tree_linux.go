@@ -39,18 +39,27 @@ func ReadProcess(pid int) (Process, error) {
 
 // Processes lists what runs on the machine (in this pid namespace).
 func Processes() []Process {
+	var all []Process
+	for _, pid := range pids() {
+		if p, err := ReadProcess(pid); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// pids lists the directory of processes.
+func pids() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
-	var all []Process
+	var all []int
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
-			if p, err := ReadProcess(pid); err == nil {
-				all = append(all, p)
-			}
+			all = append(all, pid)
 		}
 	}
 	return all
@@ -95,26 +104,81 @@ func (p Process) signal(sig unix.Signal) { _ = p.Signal(sig) }
 
 // killTree stops everything below root until nothing new turns up, then kills
 // it, and returns how many it saw. A stopped process cannot fork, so a bomb of
-// double-forking children ends.
+// double-forking children ends. Quick looks at new pids alone catch those that
+// replace themselves again and again; a look at all processes then says whether
+// that was everything.
 func killTree(root int) int {
-	stopped := map[Process]bool{}
-	for {
-		fresh := 0
-		for _, p := range descendants(root) {
-			p.State = 0
-			p.Parent = 0 // changes when a parent dies
-			if !stopped[p] {
-				stopped[p] = true
-				fresh++
-				p.signal(unix.SIGSTOP)
-			}
+	h := hunt{root: root, stopped: map[Process]bool{}, known: map[int]bool{root: true}}
+	for fresh := true; fresh; {
+		for h.quickLook() {
 		}
-		if fresh == 0 {
-			break
+		fresh = false
+		for _, p := range descendants(root) {
+			fresh = h.stop(p) || fresh
 		}
 	}
-	for p := range stopped {
+	for p := range h.stopped {
 		p.signal(unix.SIGKILL)
 	}
-	return len(stopped)
+	return len(h.stopped)
+}
+
+// hunt is one killTree under way.
+type hunt struct {
+	root    int
+	stopped map[Process]bool
+	known   map[int]bool // pids that need no second look, and whether they are root or below
+}
+
+// stop stops p unless that was done before, and reports whether it did.
+func (h *hunt) stop(p Process) bool {
+	h.known[p.PID] = true
+	p.State = 0
+	p.Parent = 0 // changes when a parent dies
+	if h.stopped[p] {
+		return false
+	}
+	h.stopped[p] = true
+	p.signal(unix.SIGSTOP)
+	return true
+}
+
+// quickLook stops what is new below root, each as soon as it is seen, and
+// reports whether there was any. Few pids are new, so it takes far less time
+// than a process needs to replace itself. It misses a pid that was used anew.
+func (h *hunt) quickLook() bool {
+	fresh := false
+	for _, pid := range pids() {
+		if _, ok := h.known[pid]; ok {
+			continue
+		}
+		p, err := ReadProcess(pid)
+		if err != nil {
+			continue
+		}
+		switch below, err := h.below(p); {
+		case err != nil: // it or a parent ended: the next look knows more
+		case below:
+			fresh = h.stop(p) || fresh
+		default:
+			h.known[pid] = false
+		}
+	}
+	return fresh
+}
+
+// below follows the parents of p.
+func (h *hunt) below(p Process) (bool, error) {
+	for {
+		if below, ok := h.known[p.Parent]; ok {
+			return below, nil
+		}
+		if p.Parent <= 1 {
+			return false, nil
+		}
+		var err error
+		if p, err = ReadProcess(p.Parent); err != nil {
+			return false, err
+		}
+	}
 }
