@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -37,6 +38,10 @@ type SpawnError struct {
 }
 
 func (e *SpawnError) Error() string { return e.Text }
+
+// Denied says that the kernel refused the sandbox's user something, as it does
+// for a directory that only others may enter.
+func (e *SpawnError) Denied() bool { return strings.Contains(e.Text, "permission denied") }
 
 // Process is a command in a sandbox. Output that nobody reads holds the command
 // at 256 KiB a stream; Stop, or the sandbox's Close, ends it all the same.

@@ -3,12 +3,30 @@
 package selinux
 
 import (
+	"errors"
 	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 )
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// Explain returns Hint for a command that a container could not start in dir,
+// where err (with a method Denied) says that it was denied something.
+func Explain(root fs.FS, runtime, dir string, err error) string {
+	var failed interface {
+		error
+		Denied() bool
+	}
+	if runtime != "docker" || dir == "" || !errors.As(err, &failed) || !failed.Denied() {
+		return ""
+	}
+	return Hint(root, dir)
+}
+
+// Machine is the root of this machine's file system.
+func Machine() fs.FS { return os.DirFS("/") }
 
 // Hint returns a sentence to append to the error about dir, and nothing on a
 // machine where SELinux does not enforce. The file system is the root, with

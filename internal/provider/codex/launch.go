@@ -1,12 +1,13 @@
 package codex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"mcpagents/internal/login"
@@ -55,7 +56,9 @@ type Sandboxed struct {
 	PreflightKey func(context.Context) (string, error)
 	// Describe, if set, is logged with the version once Codex runs.
 	Describe func(version string, gate home.Gate) string
-	Log      *slog.Logger
+	// Machine is the root of this machine's file system; nil means /.
+	Machine fs.FS
+	Log     *slog.Logger
 
 	checked bool // the preflight passed
 }
@@ -210,33 +213,26 @@ func (s *Sandboxed) environ(box *sandbox.Sandbox) []string {
 
 // sayWritable warns when the sandbox's user cannot write the workspace.
 func (s *Sandboxed) sayWritable(box *sandbox.Sandbox) {
-	w := box.Welcome()
+	w, hint := box.Welcome(), ""
+	if s.Runtime.Name() == "docker" {
+		hint = selinux.Hint(s.machine(), s.Roots.Default())
+	}
 	for dir, ok := range w.Writable {
 		if ok || s.ReadOnly {
 			continue
 		}
 		s.Log.Warn(fmt.Sprintf("the sandbox runs as %d:%d and cannot write the workspace: writing turns will fail; "+
-			"let its owner start mcp-agents, or name another user with --user%s", w.UID, w.GID, s.selinuxHint()))
+			"let its owner start mcp-agents, or name another user with --user%s", w.UID, w.GID, hint))
 		s.Log.Debug("not writable", "dir", dir)
 	}
 }
 
 // deniedHint explains a command that could not start in the workspace.
 func (s *Sandboxed) deniedHint(err error) string {
-	failed, ok := errors.AsType[*sandbox.SpawnError](err)
-	if !ok || !strings.Contains(failed.Text, "permission denied") {
-		return ""
-	}
-	return s.selinuxHint()
+	return selinux.Explain(s.machine(), s.Runtime.Name(), s.Roots.Default(), err)
 }
 
-// selinuxHint says that SELinux may keep a container from the workspace.
-func (s *Sandboxed) selinuxHint() string {
-	if s.Runtime.Name() != "docker" {
-		return ""
-	}
-	return selinux.Hint(os.DirFS("/"), s.Roots.Default())
-}
+func (s *Sandboxed) machine() fs.FS { return cmp.Or(s.Machine, selinux.Machine()) }
 
 // writeBack stores a rotated login in the user's own file.
 func (s *Sandboxed) writeBack(snapshot *login.Snapshot, c wire.Collected) {

@@ -1,9 +1,11 @@
 package oneshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -36,7 +38,9 @@ type Launcher struct {
 	Env []string
 	// Trust holds further certificate authorities; nil means none.
 	Trust *trust.Authorities
-	Log   *slog.Logger
+	// Machine is the root of this machine's file system; nil means /.
+	Machine fs.FS
+	Log     *slog.Logger
 }
 
 // Command is what a turn runs.
@@ -169,7 +173,7 @@ func (l *Launcher) spawn(ctx context.Context, t *Turn, c Command) error {
 	}
 	var err error
 	if t.Process, err = t.box.Spawn(ctx, command); err != nil {
-		return &StartError{fmt.Errorf("%w%s", err, l.hint(err, c))}
+		return &StartError{fmt.Errorf("%w%s", err, selinux.Explain(cmp.Or(l.Machine, selinux.Machine()), l.Runtime.Name(), c.WorkDir, err))}
 	}
 	return nil
 }
@@ -223,15 +227,6 @@ func lastOfEach(env []string) []string {
 	}
 	slices.Reverse(kept)
 	return kept
-}
-
-// hint explains a command that could not start in the workspace.
-func (l *Launcher) hint(err error, c Command) string {
-	failed, ok := errors.AsType[*sandbox.SpawnError](err)
-	if !ok || !strings.Contains(failed.Text, "permission denied") || l.Runtime.Name() != "docker" || c.WorkDir == "" {
-		return ""
-	}
-	return selinux.Hint(os.DirFS("/"), c.WorkDir)
 }
 
 // writeBack stores a rotated login in the user's own file.
