@@ -36,6 +36,8 @@ type engine struct {
 	mu     sync.Mutex
 	api    string // as its first ping said
 	pinged bool
+
+	asking sync.Mutex
 	known  *Engine
 }
 
@@ -240,27 +242,29 @@ func (r *Runtime) Engine(ctx context.Context) (Engine, error) {
 	return e.describe(ctx)
 }
 
+// describe asks once: who comes meanwhile waits for that answer.
 func (e *engine) describe(ctx context.Context) (Engine, error) {
-	e.mu.Lock()
-	known := e.known
-	e.mu.Unlock()
-	if known != nil {
-		return *known, nil
+	e.asking.Lock()
+	defer e.asking.Unlock()
+	if e.known != nil {
+		return *e.known, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	var version types.Version
+	var versionErr error
+	var asking sync.WaitGroup
+	asking.Go(func() { version, versionErr = e.ServerVersion(ctx) })
 	info, err := e.Info(ctx)
+	asking.Wait()
 	if err != nil {
 		return Engine{}, e.failure(fmt.Errorf("ask the engine what it is: %w", err))
 	}
-	version, err := e.ServerVersion(ctx)
-	if err != nil {
-		return Engine{}, e.failure(fmt.Errorf("ask the engine for its version: %w", err))
+	if versionErr != nil {
+		return Engine{}, e.failure(fmt.Errorf("ask the engine for its version: %w", versionErr))
 	}
 	d := description(info, version, e.ClientVersion())
 	d.Host, d.Found = redacted(e.at.host), e.at.how
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.known = &d
 	return d, nil
 }
