@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"time"
 )
@@ -233,4 +234,21 @@ func newUUID() string {
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// rotateTime bounds one [Snapshot.Rotated].
+const rotateTime = 5 * time.Second
+
+// Rotated writes back a credential that the CLI changed just now, within 5 s, and logs what
+// came of it.
+func (s *Snapshot) Rotated(name string, data []byte, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), rotateTime)
+	defer cancel()
+	outcome, err := s.WriteBack(ctx, name, data)
+	if message := outcome.Message(); message != "" {
+		log.Info(message)
+	}
+	if err != nil {
+		log.Debug("write-back", "error", err)
+	}
 }

@@ -22,9 +22,6 @@ import (
 // openTimeout bounds the start of a sandbox: a loaded engine takes seconds.
 const openTimeout = 60 * time.Second
 
-// writeBackTime bounds one write-back of a login.
-const writeBackTime = 5 * time.Second
-
 // Sandboxed launches Codex in sandboxes of a runtime. It is used by one bridge,
 // one launch after another.
 type Sandboxed struct {
@@ -175,7 +172,7 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 	proc, err := box.Spawn(ctx, sandbox.Command{
 		Argv: []string{"codex", "mcp-server"}, Env: s.environ(box), Dir: s.dir(), Stdin: true,
 		Watch:   []string{s.Login.Credential},
-		Changed: func(c wire.Collected) { s.writeBack(snapshot, c) },
+		Changed: func(c wire.Collected) { snapshot.Rotated(c.Name, c.Data, s.Log) },
 	})
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error() + s.deniedHint(err)}
@@ -233,16 +230,3 @@ func (s *Sandboxed) deniedHint(err error) string {
 }
 
 func (s *Sandboxed) machine() fs.FS { return cmp.Or(s.Machine, selinux.Machine()) }
-
-// writeBack stores a rotated login in the user's own file.
-func (s *Sandboxed) writeBack(snapshot *login.Snapshot, c wire.Collected) {
-	ctx, cancel := context.WithTimeout(context.Background(), writeBackTime)
-	defer cancel()
-	outcome, err := snapshot.WriteBack(ctx, c.Name, c.Data)
-	if message := outcome.Message(); message != "" {
-		s.Log.Info(message)
-	}
-	if err != nil {
-		s.Log.Debug("write-back", "error", err)
-	}
-}

@@ -24,8 +24,6 @@ const (
 	openTimeout = 60 * time.Second
 	// closeTime is what the end of a sandbox may take beyond its grace.
 	closeTime = 20 * time.Second
-	// writeBackTime bounds one write-back of a login.
-	writeBackTime = 5 * time.Second
 )
 
 // Launcher starts turns in sandboxes of one runtime. Its fields do not change
@@ -169,7 +167,7 @@ func (l *Launcher) spawn(ctx context.Context, t *Turn, c Command) error {
 	command := sandbox.Command{Argv: c.Argv, Env: env, Dir: dir, Stdin: !c.NoInput}
 	if c.Login != nil {
 		command.Watch = []string{c.Credential}
-		command.Changed = func(f wire.Collected) { l.writeBack(c.Login, f) }
+		command.Changed = func(f wire.Collected) { c.Login.Rotated(f.Name, f.Data, l.Log) }
 	}
 	var err error
 	if t.Process, err = t.box.Spawn(ctx, command); err != nil {
@@ -227,19 +225,6 @@ func lastOfEach(env []string) []string {
 	}
 	slices.Reverse(kept)
 	return kept
-}
-
-// writeBack stores a rotated login in the user's own file.
-func (l *Launcher) writeBack(snapshot *login.Snapshot, c wire.Collected) {
-	ctx, cancel := context.WithTimeout(context.Background(), writeBackTime)
-	defer cancel()
-	outcome, err := snapshot.WriteBack(ctx, c.Name, c.Data)
-	if message := outcome.Message(); message != "" {
-		l.Log.Info(message)
-	}
-	if err != nil {
-		l.Log.Debug("write-back", "error", err)
-	}
 }
 
 // Kill ends everything in the sandbox at once.
