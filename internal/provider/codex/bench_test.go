@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mcpagents/internal/job"
+	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/wire"
 )
 
@@ -41,9 +42,9 @@ func newBenchBridge(b *testing.B, t Times) *benchBridge {
 	bb := &benchBridge{in: inW, out: bufio.NewReaderSize(outR, 1<<20), codexIn: bufio.NewReaderSize(stdinR, 1<<20), codexOut: stdoutW,
 		stop: func() { cancel(Signal(15)); outR.Close(); <-done }}
 	b.Cleanup(bb.stop)
-	bb.send(initializeLine)
+	bb.send(codextest.InitializeLine)
 	bb.line(bb.codexIn)
-	bb.says(withID(nativeInitialize, 1))
+	bb.says(codextest.WithID(codextest.NativeInitialize, 1))
 	bb.line(bb.out)
 	return bb
 }
@@ -65,7 +66,7 @@ func BenchmarkFrame(b *testing.B) {
 		go func() { _, _ = io.Copy(toW, fromR) }()
 		defer fromW.Close()
 		r := bufio.NewReaderSize(toR, 1<<20)
-		frame := event(100, "token_count", "")
+		frame := codextest.Event(100, "token_count", "")
 		for b.Loop() {
 			_, _ = io.WriteString(fromW, frame)
 			_, _ = r.ReadString('\n')
@@ -81,12 +82,12 @@ func BenchmarkFrame(b *testing.B) {
 					if progress {
 						token = fmt.Sprint(i)
 					}
-					bb.send(turnCall(100+i, token))
+					bb.send(codextest.TurnCall(100+i, token))
 					bb.line(bb.codexIn)
 				}
 				i := 0
 				for b.Loop() {
-					bb.says(event(100+i%calls, "exec_command_begin", `"call_id":"c"`))
+					bb.says(codextest.Event(100+i%calls, "exec_command_begin", `"call_id":"c"`))
 					for !strings.Contains(bb.line(bb.out), "codex/event") { // progress between
 						continue
 					}
@@ -100,10 +101,10 @@ func BenchmarkFrame(b *testing.B) {
 // BenchmarkStatusPoll is a status call that does not wait, there and back.
 func BenchmarkStatusPoll(b *testing.B) {
 	bb := newBenchBridge(b, DefaultTimes())
-	bb.send(toolLine(2, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+	bb.send(codextest.ToolLine(2, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
 	bb.line(bb.codexIn)
 	_, rest, _ := strings.Cut(bb.line(bb.out), `"jobId":"`)
-	poll := toolLine(3, "codex-status", on(rest[:36], `,"cursor":0,"wait_ms":0`))
+	poll := codextest.ToolLine(3, "codex-status", codextest.Job(rest[:36], `,"cursor":0,"wait_ms":0`))
 	for b.Loop() {
 		bb.send(poll)
 		bb.line(bb.out)

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/provider/codex/codextest"
 )
 
 // FuzzCodexOutput lets Codex write anything, in two pieces, while a call, a
@@ -15,7 +17,7 @@ import (
 // what it writes for itself says one answer for each id at most.
 func FuzzCodexOutput(f *testing.F) {
 	for _, seed := range []string{
-		event(3, "task_complete", `"last_agent_message":"x"`), event(4, "turn_aborted", ""), unauthorized(3), native(3, "x"), native(4, "x"), nativeInitialize,
+		codextest.Event(3, "task_complete", `"last_agent_message":"x"`), codextest.Event(4, "turn_aborted", ""), codextest.Unauthorized(3), codextest.Native(3, "x"), codextest.Native(4, "x"), codextest.NativeInitialize,
 		`{"jsonrpc":"2.0","id":"mcp-agents/job/x/1","result":{}}` + "\n", `{"id":7,"method":"elicitation/create","params":{"threadId":"T1"}}` + "\n",
 		`{"method":"codex/event","params":{"_meta":[],"msg":{"type":{}}}}` + "\n", "\n\n{\"id\":3,\"error\":{}}\nhalf", `{"id":3,"result":{"isError":true,"content":7}}` + "\n",
 	} {
@@ -23,9 +25,9 @@ func FuzzCodexOutput(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, cut uint16) {
 		synctest.Test(t, func(t *testing.T) {
-			b := startBridge(t, Config{Times: quick}, launched{codex: &fakeCodex{script: handshakeSteps()}})
+			b := startBridge(t, Config{Times: quickTimes}, launched{codex: &fakeCodex{script: handshakeSteps()}})
 			b.read()
-			b.send(initializeLine, turnCall(3, `"t"`), turnCall(4, ""), cancelLine(4), toolLine(5, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+			b.send(codextest.InitializeLine, codextest.TurnCall(3, `"t"`), codextest.TurnCall(4, ""), codextest.CancelLine(4), codextest.ToolLine(5, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
 			b.output()
 			n := min(int(cut), len(data))
 			for _, part := range [][]byte{data[:n], data[n:]} {
@@ -34,7 +36,7 @@ func FuzzCodexOutput(f *testing.F) {
 				}
 				pass(200 * ms)
 			}
-			pass(quick.Hard)
+			pass(quickTimes.Hard)
 			out := b.output()
 			if !bytes.Contains(data, []byte("-32001")) {
 				require.LessOrEqual(t, strings.Count(out, `"id":3,"error":{"code":-32001`), 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/relay"
 )
 
@@ -24,29 +25,25 @@ func toolErrorLine(id any, text string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{"content":[{"type":"text","text":"mcp-agents: Codex is not available: %s. The next call tries again."}],"isError":true}}`, id, text)
 }
 
-func pingLine(id any) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"method":"ping"}`, id) }
-
-func pong(id any) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":{}}`, id) }
-
 func TestLaunchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		later := &fakeCodex{script: []step{{on: `"initialize"`, out: nativeInitialize}, {on: "tools/list", out: anyList(t)}, {on: "tools/call", out: nativeAnswer}}}
+		later := &fakeCodex{script: []step{{on: `"initialize"`, out: codextest.NativeInitialize}, {on: "tools/list", out: codextest.NativeList("$id") + "\n"}, {on: "tools/call", out: codextest.NativeAnswer}}}
 		b := startBridge(t, Config{}, launched{err: errNoEngine}, launched{err: errNoEngine}, launched{codex: later})
 		b.read()
 		start := time.Now()
-		b.send(initializeLine)
+		b.send(codextest.InitializeLine)
 		b.expect(localInitialize)
-		b.send(initializedLine, listLine, pingLine(`"p"`), `{"id":8,"method":"resources/list"}`, `{"method":"notifications/x"}`)
-		b.expect(localList(2), pong(`"p"`), `{"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"Method not found"}}`)
+		b.send(initializedLine, codextest.ListLine, codextest.PingLine(`"p"`), `{"id":8,"method":"resources/list"}`, `{"method":"notifications/x"}`)
+		b.expect(localList(2), codextest.Pong(`"p"`), `{"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"Method not found"}}`)
 		assert.Zero(t, time.Since(start), "without a Codex nothing waits")
-		b.send(callLine)
+		b.send(codextest.CallLine)
 		b.expect(toolErrorLine(3, errNoEngine.Text))
 		assert.Equal(t, 2, b.launches, "the call tried again")
 
-		call := strings.Replace(callLine, `"id":3`, `"id":30`, 1)
+		call := strings.Replace(codextest.CallLine, `"id":3`, `"id":30`, 1)
 		b.send(call)
-		b.expect(withID(nativeAnswer, 30))
-		private := strings.Replace(initializeLine, `"id":1`, `"id":"mcp-agents/codex/initialize/3"`, 1)
+		b.expect(codextest.WithID(codextest.NativeAnswer, 30))
+		private := strings.Replace(codextest.InitializeLine, `"id":1`, `"id":"mcp-agents/codex/initialize/3"`, 1)
 		assert.Equal(t, strings.Join([]string{private, initializedLine,
 			`{"id":"mcp-agents/codex/tools-list/3","jsonrpc":"2.0","method":"tools/list"}`, call, ""}, "\n"), later.got())
 		b.disconnect()
@@ -60,7 +57,7 @@ func TestProtocolVersionOfLocalInitialize(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{err: errNoEngine})
 			b.read()
-			b.send(strings.Replace(initializeLine, `"2025-06-18"`, asked, 1))
+			b.send(strings.Replace(codextest.InitializeLine, `"2025-06-18"`, asked, 1))
 			assert.Contains(t, b.output(), `"protocolVersion":"`+want+`"`)
 			b.disconnect()
 			b.end(0)
@@ -71,13 +68,13 @@ func TestProtocolVersionOfLocalInitialize(t *testing.T) {
 func TestOtherToolsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := `{"jsonrpc":"2.0","id":$id,"result":{"tools":[{"name":"codex"}]}}` + "\n"
-		later := &fakeCodex{script: []step{{on: `"initialize"`, out: nativeInitialize}, {on: "tools/list", out: other}, {on: "tools/call", out: nativeAnswer}}}
+		later := &fakeCodex{script: []step{{on: `"initialize"`, out: codextest.NativeInitialize}, {on: "tools/list", out: other}, {on: "tools/call", out: codextest.NativeAnswer}}}
 		b := startBridge(t, Config{}, launched{err: errNoEngine}, launched{codex: later})
 		b.read()
-		b.send(initializeLine, initializedLine, listLine)
+		b.send(codextest.InitializeLine, initializedLine, codextest.ListLine)
 		b.output()
-		b.send(callLine)
-		b.expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, withID(nativeAnswer, 3))
+		b.send(codextest.CallLine)
+		b.expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, codextest.WithID(codextest.NativeAnswer, 3))
 		b.disconnect()
 		b.end(0)
 	})
@@ -85,20 +82,20 @@ func TestOtherToolsAreTold(t *testing.T) {
 
 func TestSlowLaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		codex := &fakeCodex{script: []step{{on: `"initialize"`, out: nativeInitialize}, {on: "tools/list", out: anyList(t)}, {on: `"id":31`, out: nativeAnswer}}}
+		codex := &fakeCodex{script: []step{{on: `"initialize"`, out: codextest.NativeInitialize}, {on: "tools/list", out: codextest.NativeList("$id") + "\n"}, {on: `"id":31`, out: codextest.NativeAnswer}}}
 		gate := make(chan struct{})
 		b := startBridge(t, Config{}, launched{codex: codex, gate: gate})
 		b.read()
-		b.send(initializeLine, initializedLine)
+		b.send(codextest.InitializeLine, initializedLine)
 		time.Sleep(DefaultHandshakeTimeout - time.Millisecond)
 		require.Empty(t, b.output(), "B62 the launch has its time")
 		time.Sleep(2 * time.Millisecond)
 		b.expect(localInitialize)
-		b.send(listLine, callLine, `{"method":"notifications/cancelled","params":{"requestId":3}}`, strings.Replace(callLine, `"id":3`, `"id":31`, 1))
+		b.send(codextest.ListLine, codextest.CallLine, `{"method":"notifications/cancelled","params":{"requestId":3}}`, strings.Replace(codextest.CallLine, `"id":3`, `"id":31`, 1))
 		time.Sleep(time.Minute)
 		b.expect(localList(2))
 		close(gate)
-		b.expect(withID(nativeAnswer, 31))
+		b.expect(codextest.WithID(codextest.NativeAnswer, 31))
 		assert.Equal(t, 1, strings.Count(codex.got(), "notifications/initialized"))
 		assert.NotContains(t, codex.got(), `"id":3,`, "a call that was cancelled while it waited drops out silently")
 		assert.NotContains(t, codex.got(), "cancelled")
@@ -114,10 +111,10 @@ func TestQuickLaunchKeepsOrder(t *testing.T) {
 		gate := make(chan struct{})
 		b := startBridge(t, Config{}, launched{codex: codex, gate: gate})
 		b.read()
-		b.send(initializeLine, initializedLine, "not json", callLine)
+		b.send(codextest.InitializeLine, initializedLine, "not json", codextest.CallLine)
 		close(gate)
-		b.expect(withID(nativeInitialize, 1))
-		assert.Equal(t, strings.Join([]string{initializeLine, initializedLine, "not json", callLine, ""}, "\n"), codex.got())
+		b.expect(codextest.WithID(codextest.NativeInitialize, 1))
+		assert.Equal(t, strings.Join([]string{codextest.InitializeLine, initializedLine, "not json", codextest.CallLine, ""}, "\n"), codex.got())
 		b.disconnect()
 		b.end(0)
 	})
@@ -137,9 +134,9 @@ func TestCodexThatCannotServe(t *testing.T) {
 				first, second := &fakeCodex{version: "0.171.0", script: []step{s}}, &fakeCodex{version: "0.171.0", script: []step{s}}
 				b := startBridge(t, Config{}, launched{codex: first}, launched{codex: second})
 				b.read()
-				b.send(initializeLine)
+				b.send(codextest.InitializeLine)
 				assert.Contains(t, b.output(), localInitialize+"\n")
-				b.send(callLine)
+				b.send(codextest.CallLine)
 				assert.Contains(t, b.output(), toolErrorLine(3, "the Codex CLI 0.171.0 has no mcp-server command: use an image with Codex 0.153.4 or earlier (0.154.0 removed the command)"))
 				b.disconnect()
 				b.end(0)
@@ -154,7 +151,7 @@ func TestCodexThatCannotServe(t *testing.T) {
 			}
 			b := startBridge(t, Config{}, dying(), dying())
 			b.read()
-			b.send(initializeLine, callLine)
+			b.send(codextest.InitializeLine, codextest.CallLine)
 			b.expect(localInitialize, toolErrorLine(3, "Codex ended before it answered initialize (codex exited with code 2): bad config"))
 			b.disconnect()
 			b.end(0)
@@ -164,7 +161,7 @@ func TestCodexThatCannotServe(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: []step{{on: "tools/call", exit: exits(2), late: "bad config\n"}}}})
 			b.read()
-			b.send(initializeLine, callLine)
+			b.send(codextest.InitializeLine, codextest.CallLine)
 			time.Sleep(time.Second)
 			b.expect(localInitialize, toolErrorLine(3, "Codex ended before it answered initialize (codex exited with code 2): bad config"))
 			b.disconnect()
@@ -177,38 +174,38 @@ func TestCodexThatDoesNotAnswer(t *testing.T) {
 	t.Run("B39 hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hung := &fakeCodex{}
-			works := &fakeCodex{script: []step{{on: `"initialize"`, out: nativeInitialize}, {on: "tools/call", out: nativeAnswer}}}
+			works := &fakeCodex{script: []step{{on: `"initialize"`, out: codextest.NativeInitialize}, {on: "tools/call", out: codextest.NativeAnswer}}}
 			b := startBridge(t, Config{}, launched{codex: hung}, launched{codex: works})
 			b.read()
-			b.send(initializeLine)
+			b.send(codextest.InitializeLine)
 			time.Sleep(DefaultHandshakeTimeout)
 			b.expect(localInitialize)
 			time.Sleep(time.Hour)
-			b.send(pingLine(5), callLine)
+			b.send(codextest.PingLine(5), codextest.CallLine)
 			time.Sleep(DefaultHandshakeTimeout)
-			b.expect(pong(5), toolErrorLine(3, "Codex started but has not answered initialize within 5s; if it is only slow, raise --handshake_timeout"))
-			b.send(strings.Replace(callLine, `"id":3`, `"id":33`, 1))
-			b.expect(withID(nativeAnswer, 33))
-			b.send(pingLine(5)) // what the first one owed, the second does not
+			b.expect(codextest.Pong(5), toolErrorLine(3, "Codex started but has not answered initialize within 5s; if it is only slow, raise --handshake_timeout"))
+			b.send(strings.Replace(codextest.CallLine, `"id":3`, `"id":33`, 1))
+			b.expect(codextest.WithID(codextest.NativeAnswer, 33))
+			b.send(codextest.PingLine(5)) // what the first one owed, the second does not
 			time.Sleep(DefaultHandshakeTimeout)
-			b.expect(pong(5))
+			b.expect(codextest.Pong(5))
 			b.disconnect()
 			b.end(0)
 		})
 	})
 	t.Run("is only slow", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			slow := &fakeCodex{script: []step{{on: "release"}, {out: withID(nativeInitialize, 1) + nativeList(t) + "\n"}, {on: "tools/call", out: nativeAnswer}}}
+			slow := &fakeCodex{script: []step{{on: "release"}, {out: codextest.WithID(codextest.NativeInitialize, 1) + codextest.NativeList(2) + "\n"}, {on: "tools/call", out: codextest.NativeAnswer}}}
 			b := startBridge(t, Config{}, launched{codex: slow})
 			b.read()
-			b.send(initializeLine, listLine)
+			b.send(codextest.InitializeLine, codextest.ListLine)
 			time.Sleep(DefaultHandshakeTimeout)
 			b.expect(localInitialize, localList(2))
 			b.send(`{"method":"release"}`)
 			b.expect() // late answers are swallowed
-			b.send(callLine)
-			b.expect(withID(nativeAnswer, 3))
-			b.send(strings.Replace(listLine, `"id":2`, `"id":1`, 1)) // the id is free again
+			b.send(codextest.CallLine)
+			b.expect(codextest.WithID(codextest.NativeAnswer, 3))
+			b.send(strings.Replace(codextest.ListLine, `"id":2`, `"id":1`, 1)) // the id is free again
 			assert.Contains(t, slow.got(), `"id":1,"method":"tools/list"`)
 			b.disconnect()
 			b.end(0)
@@ -218,9 +215,9 @@ func TestCodexThatDoesNotAnswer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: handshakeSteps()}})
 			b.read()
-			b.send(initializeLine)
+			b.send(codextest.InitializeLine)
 			for i := range maxSuppressed {
-				b.send(pingLine(100 + i))
+				b.send(codextest.PingLine(100 + i))
 			}
 			b.output()
 			time.Sleep(DefaultHandshakeTimeout)
@@ -235,11 +232,11 @@ func TestReusedIDOfSwallowedAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: handshakeSteps()}})
 		b.read()
-		b.send(initializeLine, pingLine(7))
+		b.send(codextest.InitializeLine, codextest.PingLine(7))
 		time.Sleep(DefaultHandshakeTimeout)
 		b.output()
-		b.send(pingLine(7))
-		b.expect(aborted(7, "request id 7 was reused while it was in flight"))
+		b.send(codextest.PingLine(7))
+		b.expect(codextest.Aborted(7, "request id 7 was reused while it was in flight"))
 		b.end(1)
 	})
 }
@@ -249,16 +246,16 @@ func TestReusedIDOfSwallowedAnswer(t *testing.T) {
 func TestNextLaunchWaitsForLastChild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := &fakeCodex{script: []step{{on: "initialize", exit: exits(1)}}, closing: make(chan struct{})}
-		second := &fakeCodex{script: []step{{on: `"initialize"`, out: nativeInitialize}, {on: "tools/call", out: nativeAnswer}}}
+		second := &fakeCodex{script: []step{{on: `"initialize"`, out: codextest.NativeInitialize}, {on: "tools/call", out: codextest.NativeAnswer}}}
 		b := startBridge(t, Config{}, launched{codex: first}, launched{codex: second})
 		b.read()
-		b.send(initializeLine)
+		b.send(codextest.InitializeLine)
 		b.expect(localInitialize)
-		b.send(callLine, pingLine(5))
-		b.expect(pong(5))
+		b.send(codextest.CallLine, codextest.PingLine(5))
+		b.expect(codextest.Pong(5))
 		assert.Equal(t, 1, b.launches)
 		close(first.closing)
-		b.expect(withID(nativeAnswer, 3))
+		b.expect(codextest.WithID(codextest.NativeAnswer, 3))
 		assert.Equal(t, 2, b.launches)
 		b.disconnect()
 		b.end(0)
@@ -271,8 +268,8 @@ func TestAnswerUnderWayIsNotOverdue(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps(step{on: "tools/list", out: long}, step{on: "go", out: "\"}\n"})}
 		b := startBridge(t, Config{}, launched{codex: codex})
 		b.read()
-		b.send(initializeLine, listLine)
-		require.Len(t, b.output(), len(withID(nativeInitialize, 1))+len(long))
+		b.send(codextest.InitializeLine, codextest.ListLine)
+		require.Len(t, b.output(), len(codextest.WithID(codextest.NativeInitialize, 1))+len(long))
 		time.Sleep(2 * DefaultHandshakeTimeout)
 		b.send(`{"method":"go"}`)
 		b.expect(`"}`)

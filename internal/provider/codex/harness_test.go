@@ -5,11 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +17,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/wire"
 )
 
 // fakeCodex is a Codex in memory that plays a script.
 type fakeCodex struct {
 	version string
+	old     bool // without a table of agents
 	script  []step
 	// deaf says that it never reads its stdin, but plays its script at once.
 	deaf bool
@@ -38,6 +40,8 @@ type fakeCodex struct {
 	stdout, stderr io.Writer
 	end            func(e wire.Exit, late string)
 	invalidated    int
+	// muted says that from its next line on it reads nothing.
+	muted atomic.Bool
 }
 
 // step waits for a line of the client that contains on ("" waits for none),
@@ -52,20 +56,14 @@ type step struct {
 }
 
 const (
-	initializeLine  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	initializedLine = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-	listLine        = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
-	callLine        = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"hi","cwd":"/ws","sandbox":"read-only"}}}`
-	badCallLine     = `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"codex","arguments":{"prompt":"` + secret + `","cwd":"rel","sandbox":"read-only","config":{"a":"` + secret + `"}}}}`
 
-	nativeInitialize = `{"jsonrpc":"2.0","id":$id,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"codex-mcp-server","version":"0.153.4"}}}` + "\n"
-	localInitialize  = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"mcp-agents","version":"1.2.3"}}}`
-	nativeAnswer     = `{"jsonrpc":"2.0","id":$id,"result":{"content":[{"type":"text","text":"héllo \u00e9"}],"structuredContent":{"threadId":"t","content":"x"}}}` + "\n"
+	localInitialize = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"mcp-agents","version":"1.2.3"}}}`
 )
 
 // handshakeSteps are those of a Codex that works.
 func handshakeSteps(more ...step) []step {
-	return append([]step{{on: `"initialize"`, out: nativeInitialize}}, more...)
+	return append([]step{{on: `"initialize"`, out: codextest.NativeInitialize}}, more...)
 }
 
 func exits(code int) *wire.Exit { return &wire.Exit{Code: code, Reason: wire.ReasonExit} }
@@ -89,7 +87,7 @@ func (f *fakeCodex) start() *Child {
 	f.playing.Go(func() { f.play(stdinR, stdoutW, stderrW, end) })
 	return &Child{
 		Invalidate: func() { f.invalidated++ },
-		Stdin:      stdinW, Stdout: stdoutR, Stderr: stderrR, Version: f.version, Agents: true,
+		Stdin:      stdinW, Stdout: stdoutR, Stderr: stderrR, Version: f.version, Agents: !f.old,
 		Wait: func(ctx context.Context) (wire.Exit, error) {
 			select {
 			case e := <-exit:
@@ -147,7 +145,11 @@ func (f *fakeCodex) play(stdin io.Reader, stdout, stderr io.Writer, end func(wir
 		}
 	}
 	for !f.deaf {
-		if _, err := next(); err != nil {
+		_, err := next()
+		if f.muted.Load() {
+			return
+		}
+		if err != nil {
 			end(*exits(0), "")
 			return
 		}
@@ -160,7 +162,7 @@ func (f *fakeCodex) got() string {
 	return f.received.String()
 }
 
-// session is a bridge under test and its client.
+// testBridge is a bridge under test and its client.
 type testBridge struct {
 	*testing.T
 	in     *io.PipeWriter
@@ -214,7 +216,6 @@ func startBridge(t *testing.T, cfg Config, results ...launched) *testBridge {
 	ctx, b.cancel = context.WithCancelCause(context.Background())
 	cfg.Version = "1.2.3"
 	cfg.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	cfg.CheckCwd = func(string) string { return "" }
 	cfg.Launch = func(ctx context.Context) (*Child, error) {
 		r := results[min(b.launches, len(results)-1)]
 		b.launches++
@@ -302,6 +303,12 @@ func (b *testBridge) expect(lines ...string) {
 func (b *testBridge) end(code int) {
 	b.Helper()
 	require.Equal(b, code, <-b.code)
+	b.ended()
+}
+
+// ended asserts what holds after the bridge's end.
+func (b *testBridge) ended() {
+	b.Helper()
 	b.in.Close()
 	b.outR.Close()
 	b.reading.Wait()
@@ -313,18 +320,7 @@ func (b *testBridge) end(code int) {
 // disconnect ends the client's messages.
 func (b *testBridge) disconnect() { b.in.Close(); synctest.Wait() }
 
-func withID(line string, id any) string { return strings.ReplaceAll(line, "$id", fmt.Sprint(id)) }
-
 // anyList is the recorded list as the answer to any request.
-func anyList(t *testing.T) string {
-	return strings.Replace(nativeList(t), `"id":2`, `"id":$id`, 1) + "\n"
-}
-
-func curatedList(t *testing.T, id any) string {
-	native := []byte(strings.Replace(nativeList(t), `"id":2`, fmt.Sprintf(`"id":%v`, id), 1))
-	at, _ := lookup(native, "result")
-	return string(newCatalog(DefaultModels).curate(native, at))
-}
 
 // pause makes the client stop reading, but for what it is about to read, until
 // resume.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/wire"
 )
 
@@ -90,7 +91,7 @@ func (w *wildCodex) serve(in io.Reader) {
 		_ = json.Unmarshal(lines.Bytes(), &m)
 		switch m.Method {
 		case "initialize":
-			w.write(withID(nativeInitialize, string(m.ID)))
+			w.write(codextest.WithID(codextest.NativeInitialize, string(m.ID)))
 		case "tools/call":
 			stop := make(chan struct{})
 			w.cancel.Store(string(m.ID), stop)
@@ -105,13 +106,13 @@ func (w *wildCodex) serve(in io.Reader) {
 }
 
 func (w *wildCodex) call(id string, stop <-chan struct{}) {
-	w.write(event(id, "task_started", ""))
+	w.write(codextest.Event(id, "task_started", ""))
 	for range w.roll(5) {
 		switch w.roll(3) {
 		case 0:
-			w.write(strings.Repeat(event(id, "exec_command_begin", `"call_id":"c"`)+event(id, "exec_command_end", `"call_id":"c"`), w.roll(20)))
+			w.write(strings.Repeat(codextest.Event(id, "exec_command_begin", `"call_id":"c"`)+codextest.Event(id, "exec_command_end", `"call_id":"c"`), w.roll(20)))
 		case 1:
-			w.write(event(id, "agent_message", `"phase":"commentary","message":"`+fmt.Sprint(w.roll(9))+`"`))
+			w.write(codextest.Event(id, "agent_message", `"phase":"commentary","message":"`+fmt.Sprint(w.roll(9))+`"`))
 		}
 		select {
 		case <-stop:
@@ -120,7 +121,7 @@ func (w *wildCodex) call(id string, stop <-chan struct{}) {
 		case <-time.After(time.Duration(w.roll(400)) * ms):
 		}
 	}
-	end := event(id, "task_complete", `"last_agent_message":"m"`)
+	end := codextest.Event(id, "task_complete", `"last_agent_message":"m"`)
 	switch w.roll(6) {
 	case 0: // silence, until it is stopped
 		select {
@@ -129,17 +130,17 @@ func (w *wildCodex) call(id string, stop <-chan struct{}) {
 		case <-w.quit:
 		}
 	case 1:
-		w.write(end + native(id, "answer"))
+		w.write(end + codextest.Native(id, "answer"))
 	case 2:
 		w.write(end)
 		time.Sleep(200 * ms)
-		w.write(native(id, "late"))
+		w.write(codextest.Native(id, "late"))
 	case 3:
-		w.write(event(id, "turn_aborted", ""))
+		w.write(codextest.Event(id, "turn_aborted", ""))
 		time.Sleep(time.Second)
-		w.write(native(id, "late"))
+		w.write(codextest.Native(id, "late"))
 	default:
-		w.write(native(id, "answer"))
+		w.write(codextest.Native(id, "answer"))
 	}
 }
 
@@ -148,14 +149,14 @@ func (w *wildCodex) call(id string, stop <-chan struct{}) {
 func (w *wildCodex) stopped(id string) {
 	switch w.roll(8) {
 	case 0:
-		w.write(native(id, "answer"))
+		w.write(codextest.Native(id, "answer"))
 	case 1:
 		time.Sleep(3 * time.Second)
-		w.write(native(id, "late"))
+		w.write(codextest.Native(id, "late"))
 	case 2:
-		w.write(event(id, "turn_aborted", "") + native(id, "answer"))
+		w.write(codextest.Event(id, "turn_aborted", "") + codextest.Native(id, "answer"))
 	default:
-		w.write(event(id, "turn_aborted", ""))
+		w.write(codextest.Event(id, "turn_aborted", ""))
 	}
 }
 
@@ -170,12 +171,30 @@ func TestManyCalls(t *testing.T) {
 	}
 }
 
+// messages are what came since the last look.
+func (b *testBridge) messages() []codextest.Message {
+	b.Helper()
+	var all []codextest.Message
+	for line := range strings.Lines(b.output()) {
+		var m codextest.Message
+		require.NoError(b, json.Unmarshal([]byte(line), &m), "%q", line)
+		all = append(all, m)
+	}
+	return all
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	time.Sleep(d) // of the bubble's clock
+	synctest.Wait()
+}
+
 func manyCalls(t *testing.T, seed uint64, calls int) {
 	b := startBridge(t, Config{Times: Times{Idle: 1500 * ms, Hard: 10 * time.Second, CancelGrace: time.Second, TerminalGrace: 100 * ms, FlushStall: time.Minute,
 		StatusInterval: 100 * ms, ProgressInterval: 50 * ms, WaitInterval: 300 * ms}}, launched{wild: &wildCodex{lock: make(chan struct{}, 1), quit: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 1))}})
 	b.read()
 	rng := rand.New(rand.NewPCG(seed, 2))
-	b.send(initializeLine)
+	b.send(codextest.InitializeLine)
 	b.output()
 	type state struct{ cancelled, answered bool }
 	all := map[string]*state{}
@@ -201,7 +220,7 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 		id := fmt.Sprint(100 + i)
 		all[id] = &state{}
 		open++
-		b.send(turnCall(id, id))
+		b.send(codextest.TurnCall(id, id))
 		if rng.IntN(20) == 0 {
 			b.pause()
 			pass(time.Duration(rng.IntN(500)) * ms)
@@ -215,7 +234,7 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 			}
 			for id, c := range all {
 				if !c.answered && !c.cancelled {
-					b.send(cancelLine(id))
+					b.send(codextest.CancelLine(id))
 					b.messages() // what crossed the cancel
 					c.cancelled = true
 					open--
@@ -226,7 +245,8 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 	}
 	pass(20 * time.Second)
 	look()
-	assert.EqualValues(t, 0, b.ask("codex-peek", "{}").field("abandonedTurnsProcessWide"), "all were heard of again")
+	b.send(codextest.ToolLine(9, "codex-peek", "{}"))
+	assert.Contains(t, b.output(), `"abandonedTurnsProcessWide":0`, "all were heard of again")
 	assert.NotContains(t, b.log.String(), "finalize")
 	b.disconnect()
 	b.end(0)

@@ -11,16 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/provider/codex/codextest"
 )
 
 var update = flag.Bool("update", false, "write the snapshots in testdata/tools")
-
-// nativeList is the answer of codex mcp-server 0.153.4, as recorded.
-func nativeList(t *testing.T) string {
-	b, err := os.ReadFile("testdata/native-tools-list.json")
-	require.NoError(t, err)
-	return strings.TrimSuffix(string(b), "\n")
-}
 
 func TestToolSnapshots(t *testing.T) {
 	for _, tool := range newCatalog(DefaultModels) {
@@ -121,7 +116,7 @@ func TestToolsOfOurs(t *testing.T) {
 	}
 	rest := []string{"codex-status", "codex-commentary", "codex-result", "codex-cancel", "codex-peek"}
 	t.Run("119 all, in order, behind the native ones", func(t *testing.T) {
-		assert.Equal(t, append([]string{"codex", "codex-reply", "codex-start", "codex-reply-start"}, rest...), names(nativeList(t)))
+		assert.Equal(t, append([]string{"codex", "codex-reply", "codex-start", "codex-reply-start"}, rest...), names(codextest.NativeList(2)))
 		assert.Equal(t, append([]string{"x", "codex", "y", "codex-start"}, rest...), names(`{"result":{"tools":[{"name":"x"},{"name":"codex"},{"name":"y"}]}}`))
 		assert.Equal(t, append([]string{"codex-reply", "codex-peek", "codex-reply-start"}, rest[:4]...), names(`{"result":{"tools":[{"name":"codex-reply"},{"name":"codex-peek"}]}}`))
 	})
@@ -142,7 +137,7 @@ func TestModelsFollowOperator(t *testing.T) {
 
 func TestCurate(t *testing.T) {
 	list := newCatalog(DefaultModels)
-	native := nativeList(t)
+	native := codextest.NativeList(2)
 	drifted := strings.Replace(native, `"compact-prompt"`, `"goal":{"type":"object"},"model_reasoning_effort":{"type":"number"},"compact-prompt"`, 1)
 	tests := []struct{ name, in string }{
 		{"142 native metadata stays", native},
@@ -196,7 +191,7 @@ func entries(t *testing.T, message []byte) []map[string]json.RawMessage {
 
 func TestLocalToolsAreThoseOfPinnedCodex(t *testing.T) {
 	list := newCatalog(DefaultModels)
-	native := []byte(nativeList(t))
+	native := []byte(codextest.NativeList(2))
 	at, _ := lookup(native, "result")
 	curated := list.curate(native, at)
 	at, _ = lookup(curated, "result")

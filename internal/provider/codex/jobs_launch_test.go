@@ -1,0 +1,71 @@
+package codex
+
+import (
+	"regexp"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/provider/codex/codextest"
+)
+
+const ms = time.Millisecond
+
+// quickTimes are short ones.
+var quickTimes = Times{Idle: 300 * ms, Hard: 2 * time.Second, TerminalGrace: 80 * ms, CancelGrace: 100 * ms, FlushStall: time.Minute,
+	StatusInterval: 1500 * ms, ProgressInterval: time.Second}
+
+var jobID = regexp.MustCompile(`"jobId":"([^"]*)"`)
+
+// startJob starts a job and returns its id.
+func (b *testBridge) startJob() string {
+	b.Helper()
+	b.send(codextest.ToolLine(`"start"`, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+	found := jobID.FindStringSubmatch(b.output())
+	require.NotNil(b, found)
+	return found[1]
+}
+
+// ask calls a tool of a job and returns the line that answers.
+func (b *testBridge) ask(tool, id, more string) string {
+	b.Helper()
+	b.send(codextest.ToolLine(`"ask"`, tool, codextest.Job(id, more)))
+	return b.output()
+}
+
+func TestJobsBeforeCodexRuns(t *testing.T) {
+	t.Run("B18 a job while Codex cannot be started", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", out: codextest.Native("$id", "worked")})}
+			b := startBridge(t, Config{Times: quickTimes}, launched{err: errNoEngine}, launched{err: errNoEngine}, launched{codex: codex})
+			b.read()
+			b.send(codextest.InitializeLine)
+			b.output()
+			status := b.ask("codex-status", b.startJob(), `,"cursor":0`)
+			assert.Contains(t, status, `"state":"failed"`)
+			assert.Contains(t, status, "no container engine answers")
+			result := b.ask("codex-result", b.startJob(), "") // tries again
+			assert.Contains(t, result, `"text":"worked"`)
+			b.disconnect()
+			b.end(0)
+		})
+	})
+	t.Run("210 a job is cancelled while Codex starts", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			codex := &fakeCodex{script: handshakeSteps()}
+			b := startBridge(t, Config{Times: quickTimes}, launched{codex: codex, gate: gate})
+			b.read()
+			b.send(codextest.InitializeLine)
+			assert.Contains(t, b.ask("codex-cancel", b.startJob(), ""), `"state":"canceled"`)
+			close(gate)
+			b.output()
+			assert.NotContains(t, codex.got(), "tools/call")
+			b.disconnect()
+			b.end(0)
+		})
+	})
+}
