@@ -1,7 +1,8 @@
 // Fakecodex plays the Codex CLI in tests: an MCP server on stdin and stdout that
 // misbehaves as it is told. The prompt of a call is its script, a JSON array of
 // steps such as [{"do":"event","type":"task_started"},{"do":"answer","text":"ok"}].
-// A prompt that is no array is answered with itself.
+// A prompt that is no array is answered with itself. With FAKECODEX_CONTROL it
+// takes its steps from a test instead, one after the other.
 package main
 
 import (

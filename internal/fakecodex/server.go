@@ -40,6 +40,13 @@ const tools = `[{"name":"codex","title":"Codex","description":"native","inputSch
 // serve answers until the input ends and every call has.
 func serve() {
 	s := &server{out: bufio.NewWriter(os.Stdout)}
+	if path := os.Getenv(controlVariable); path != "" {
+		if err := beTold(s, path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for !s.deaf.Load() {
 		line, err := in.ReadBytes('\n')

@@ -18,6 +18,7 @@ import (
 type step struct {
 	Do     string          `json:"do"`
 	Text   string          `json:"text"`
+	Data   []byte          `json:"data"`   // behind the text of raw; in base64, for what is no UTF-8
 	Type   string          `json:"type"`   // of an event
 	Fields json.RawMessage `json:"fields"` // of an event, beside its type
 	MS     int             `json:"ms"`
@@ -70,7 +71,7 @@ func (s *server) step(m message, st step, cancelled <-chan struct{}) bool {
 	case "answer-bytes":
 		s.answer(m, strings.Repeat("x", st.Bytes))
 	case "raw": // as it is, so a part of a message too
-		s.write(st.Text)
+		s.write(st.Text + string(st.Data))
 	case "frame": // as raw, with the call's id for $id
 		s.write(strings.ReplaceAll(st.Text, "$id", string(m.ID)))
 	case "fail":
@@ -101,6 +102,10 @@ func (s *server) step(m message, st step, cancelled <-chan struct{}) bool {
 		}
 	case "exit":
 		os.Exit(st.Code)
+	case "say": // to stderr
+		_, _ = os.Stderr.WriteString(st.Text)
+	case "kill": // this process; a shell takes its place, since Go turns signals into ends of its own
+		dieBy(st.Code)
 	case "write":
 		if err := os.WriteFile(st.Path, []byte(st.Text), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -93,7 +93,7 @@ func (m *memory) Do(s codextest.Step, later bool) {
 		}
 		m.b.reading.Go(func() { _, _ = io.WriteString(m.codex.stdout, s.Text) })
 		synctest.Wait()
-	case "stderr":
+	case "say":
 		_, err := io.WriteString(m.codex.stderr, s.Text)
 		require.NoError(m.b, err)
 	case "exit":

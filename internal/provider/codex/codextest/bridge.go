@@ -44,7 +44,7 @@ func (b *Bridge) says(text string) {
 func (b *Bridge) saysLater(text string) { b.stage.Do(Step{Do: "raw", Text: text}, true) }
 
 // stderr makes Codex write there.
-func (b *Bridge) stderr(text string) { b.stage.Do(Step{Do: "stderr", Text: text}, false) }
+func (b *Bridge) stderr(text string) { b.stage.Do(Step{Do: "say", Text: text}, false) }
 
 // exits ends Codex with a status, dies by a signal.
 func (b *Bridge) exits(code int) { b.stage.Do(Step{Do: "exit", Code: code}, false); b.stage.Settle() }
@@ -103,7 +103,9 @@ func (b *Bridge) seconds(d time.Duration) string {
 }
 
 // took is a time as the bridge says it where it says it exactly.
-func (b *Bridge) took(d time.Duration) string { return (d * time.Duration(b.stage.Stretch())).String() }
+func (b *Bridge) took(d time.Duration) string {
+	return fmt.Sprintf("%dms", (d * time.Duration(b.stage.Stretch())).Milliseconds())
+}
 
 // streamed waits until text has come, which is part of a line too long to hold.
 func (b *Bridge) streamed(text string) {

@@ -35,7 +35,7 @@ type Settings struct {
 // Step is what Codex does when it is told:
 //
 //	raw     writes Text to stdout, a part of a message too
-//	stderr  writes Text there
+//	say     writes Text to stderr
 //	exit    ends with the status Code
 //	kill    ends by the signal Code
 //	deaf    reads no more

@@ -1,0 +1,73 @@
+package codexe2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/provider/codex/codextest"
+)
+
+// TestScenarios plays the table of scenarios, which the bridge also plays in
+// memory, with the fake Codex in sandboxes. Most of a scenario is waiting, so
+// several are under way at once. The command contract tells what is skipped.
+func TestScenarios(t *testing.T) {
+	t.Run("local", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("the local runtime needs Linux")
+		}
+		playAll(t, "local", func(codextest.Settings) string { return "" })
+	})
+	t.Run("docker", func(t *testing.T) {
+		image, old := fakeImage(t), oldFakeImage(t)
+		pids := playAll(t, "docker", func(s codextest.Settings) string {
+			if s.Version != "" {
+				return old
+			}
+			return image
+		})
+		out, err := exec.Command("docker", "ps", "-a", "--format", `{{.Label "mcp-agents.instance"}}`).Output()
+		require.NoError(t, err)
+		for left := range strings.Lines(string(out)) {
+			assert.NotContains(t, pids, strings.TrimSpace(left), "no container is left")
+		}
+	})
+}
+
+// playAll plays all scenarios on a runtime and returns the front ends' pids.
+func playAll(t *testing.T, runtime string, image func(codextest.Settings) string) []string {
+	var mu sync.Mutex
+	var pids []string
+	t.Run("all", func(t *testing.T) {
+		for _, s := range codextest.Scenarios() {
+			t.Run(s.Name, func(t *testing.T) {
+				if s.InMemory != "" {
+					t.Skip("in memory only: " + s.InMemory)
+				}
+				t.Parallel()
+				b := newBoxed(t, runtime, image(s.Settings), s.Settings)
+				mu.Lock()
+				pids = append(pids, strconv.Itoa(b.cmd.Process.Pid))
+				mu.Unlock()
+				codextest.Play(t, b, s)
+			})
+		}
+	})
+	require.NotEmpty(t, pids)
+	return pids
+}
+
+// oldFakeImage says that its Codex is one without a table of agents.
+func oldFakeImage(t *testing.T) string {
+	const tag = "mcp-agents-test/fakecodex-old:latest"
+	out, err := exec.Command("docker", "build", "-q", "--label", "mcp-agents.cli.version=0.130.0", "-t", tag, "--build-arg", "BASE="+codexImage(t), filepath.Dir(built.fakeCodex)).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return tag
+}
