@@ -18,7 +18,7 @@ var built struct{ agents, fakeCodex string }
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		_ = parallel.Value.Set("16") // scenarios mostly wait
+		_ = parallel.Value.Set("10") // scenarios mostly wait
 	}
 	os.Exit(run(m))
 }

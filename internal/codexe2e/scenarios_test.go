@@ -52,11 +52,13 @@ func playAll(t *testing.T, runtime string, image func(codextest.Settings) string
 					t.Skip("in memory only: " + s.InMemory)
 				}
 				t.Parallel()
-				b := newBoxed(t, runtime, image(s.Settings), s.Settings)
-				mu.Lock()
-				pids = append(pids, strconv.Itoa(b.cmd.Process.Pid))
-				mu.Unlock()
-				codextest.Play(t, b, s)
+				codextest.PlayPatiently(t, s, func(t testing.TB, settings codextest.Settings) codextest.Stage {
+					b := newBoxed(t, runtime, image(settings), settings)
+					mu.Lock()
+					defer mu.Unlock()
+					pids = append(pids, strconv.Itoa(b.cmd.Process.Pid))
+					return b
+				})
 			})
 		}
 	})

@@ -33,7 +33,7 @@ const loginBefore = `{"tokens":{"access_token":"a1","refresh_token":"r1","id_tok
 // boxed is a stage: the built program between a client and the fake Codex, which
 // does as it is told over a socket in the workspace.
 type boxed struct {
-	*testing.T
+	testing.TB
 	workspace, auth string
 	stretch         int
 	cmd             *exec.Cmd
@@ -46,6 +46,7 @@ type boxed struct {
 	mid        bool // Codex has written a part of a line
 	sent       int  // steps
 	settled    int  // marks
+	late       time.Duration
 
 	mu     sync.Mutex
 	change *sync.Cond
@@ -59,12 +60,12 @@ type boxed struct {
 }
 
 // newBoxed starts a front end for a scenario and does the handshake.
-func newBoxed(t *testing.T, runtime, image string, s codextest.Settings) *boxed {
+func newBoxed(t testing.TB, runtime, image string, s codextest.Settings) *boxed {
 	t.Helper()
 	workspace, err := os.MkdirTemp("", "cx") // t.TempDir is too long for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(workspace) })
-	b := &boxed{T: t, workspace: workspace, auth: filepath.Join(t.TempDir(), "auth.json"), stretch: max(s.Stretch, 1), exited: make(chan struct{})}
+	b := &boxed{TB: t, workspace: workspace, auth: filepath.Join(t.TempDir(), "auth.json"), stretch: max(s.Stretch, 1), exited: make(chan struct{})}
 	if s.Stretch == 0 {
 		b.stretch = 10
 	}
@@ -80,6 +81,7 @@ func newBoxed(t *testing.T, runtime, image string, s codextest.Settings) *boxed 
 	b.start(runtime, image, s, socket)
 	b.Send(codextest.InitializeLine + "\n")
 	b.Settle()
+	b.late = 0 // the start is no time of a scenario
 	require.Contains(t, b.Take(), `"id":1,"result":{"protocolVersion"`)
 	return b
 }
@@ -150,7 +152,7 @@ func (b *boxed) start(runtime, image string, s codextest.Settings, socket string
 		b.mu.Unlock()
 		<-hearing
 		if b.Failed() {
-			b.T.Log("front end said:\n" + b.stderr.String())
+			b.TB.Log("front end said:\n" + b.stderr.String())
 		}
 	})
 }
@@ -264,6 +266,7 @@ func (b *boxed) Do(s codextest.Step, later bool) {
 // client: what came before them is done when they have come through.
 func (b *boxed) Settle() {
 	b.Helper()
+	defer func(begin time.Time) { b.late = max(b.late, time.Since(begin)) }(time.Now())
 	b.settled++
 	mark := fmt.Sprintf(`{"jsonrpc":"2.0","method":"codextest/mark","params":{"n":%d}}`+"\n", b.settled)
 	take := func(from *[]byte) func() bool {
@@ -302,6 +305,7 @@ func (b *boxed) Settle() {
 
 func (b *boxed) Sleep(d time.Duration) { time.Sleep(d * time.Duration(b.stretch)) }
 func (b *boxed) Stretch() int          { return b.stretch }
+func (b *boxed) Late() time.Duration   { return b.late }
 func (b *boxed) MaxCommentary() int    { return 1 << 20 }
 
 func (b *boxed) Pause()  { b.setPaused(true) }

@@ -72,6 +72,7 @@ func (m *memory) Got() string           { synctest.Wait(); return m.codex.got() 
 func (m *memory) Log() string           { return m.b.log.String() }
 func (m *memory) Says(text string) bool { return strings.Contains(m.Log(), text) }
 func (m *memory) Stretch() int          { return 1 }
+func (m *memory) Late() time.Duration   { return 0 }
 func (m *memory) MaxCommentary() int    { return 64 }
 
 func (m *memory) Wait() int {

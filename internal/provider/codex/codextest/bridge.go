@@ -15,15 +15,9 @@ import (
 
 // Bridge is a stage with the words that scenarios use.
 type Bridge struct {
-	*testing.T
+	testing.TB
 	stage Stage
 	asked int
-}
-
-// Play plays a scenario on a stage.
-func Play(t *testing.T, stage Stage, s Scenario) {
-	b := &Bridge{T: t, stage: stage}
-	s.Play(t, b)
 }
 
 // send writes lines of the client and waits until everybody has done with them.

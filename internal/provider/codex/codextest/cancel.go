@@ -12,7 +12,7 @@ import (
 func cancels(l *table) {
 	cfg := Settings{Times: quick}
 	aborted := Event(3, "turn_aborted", `"reason":"interrupted"`)
-	l.scenario("188 B36 unacknowledged", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("188 B36 unacknowledged", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""), CancelLine(3))
 		assert.Equal(t, 2, strings.Count(b.codexGot(), `"requestId":3`), "ours and the client's")
 		b.send(CancelLine(3))
@@ -28,7 +28,7 @@ func cancels(l *table) {
 		b.leave()
 		b.logsNone("unaccounted")
 	})
-	l.scenario("192 confirmed by the end, without an answer, as Codex 0.153.4 does", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("192 confirmed by the end, without an answer, as Codex 0.153.4 does", cfg, func(t testing.TB, b *Bridge) {
 		for range 40 {
 			b.send(TurnCall(3, ""), CancelLine(3))
 			b.says(aborted)
@@ -40,7 +40,7 @@ func cancels(l *table) {
 		b.logsNone("abandoned")
 		b.logsNone("limit reached")
 	})
-	l.scenario("192 the end and the answer at once", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("192 the end and the answer at once", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(3))
 		b.says(aborted + Native(3, "late"))
 		b.expect(aborted)
@@ -49,16 +49,16 @@ func cancels(l *table) {
 		b.expect(Native(3, "again"))
 		b.leave()
 	})
-	l.scenario("191 a second end", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("191 a second end", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""), CancelLine(3))
 		b.says(aborted + aborted + Event(3, "task_complete", ""))
 		b.says(Event(4, "task_complete", `"last_agent_message":"one"`) + Event(4, "task_complete", `"last_agent_message":"two"`) + Event(4, "turn_aborted", ""))
 		b.output()
 		b.passes(80 * ms)
-		assert.Equal(t, "one", b.answers()["4"].Result.Content[0].Text)
+		assert.Equal(t, "one", b.answers()["4"].text())
 		b.leave()
 	})
-	l.scenario("189 confirmed late, inside a half frame", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("189 confirmed late, inside a half frame", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(3))
 		b.waits(70 * ms)
 		b.says(aborted + `{"method":"ha`)
@@ -69,18 +69,18 @@ func cancels(l *table) {
 		b.leave()
 		b.logsNone("abandoned")
 	})
-	l.scenario("190 ... that is never ended", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("190 ... that is never ended", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""), CancelLine(3))
 		b.says(aborted + `{"method":"ha`)
 		b.expect(aborted)
 		b.passes(101 * ms)
 		out := b.answers()
 		assert.NotContains(t, out, "3")
-		assert.Equal(t, -32001, out["4"].Error.Code)
+		assert.Equal(t, -32001, out["4"].code())
 		b.ends(1)
 		b.logged("cancellation was confirmed by turn_aborted, but codex left a frame unterminated")
 	})
-	l.scenario("188 unacknowledged inside a half frame", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("188 unacknowledged inside a half frame", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(`{"method":"ha`)
 		b.send(CancelLine(3))
@@ -90,7 +90,7 @@ func cancels(l *table) {
 		b.logged("not acknowledged")
 		b.leave()
 	})
-	l.scenario("190 ... for twice the grace", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("190 ... for twice the grace", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(`{"method":"ha`)
 		b.send(CancelLine(3))
@@ -98,7 +98,7 @@ func cancels(l *table) {
 		b.ends(1)
 		b.logged("cancellation was not acknowledged, and codex left a frame unterminated")
 	})
-	l.scenario("201 after the end was reported", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("201 after the end was reported", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Event(3, "task_complete", ""))
 		b.output()
@@ -108,7 +108,7 @@ func cancels(l *table) {
 		assert.Empty(t, b.output())
 		b.leave()
 	})
-	l.scenario("193 while its answer is under way", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("193 while its answer is under way", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		long := `{"jsonrpc":"2.0","id":3,"result":"` + strings.Repeat("x", relay.MaxLine)
 		b.saysLater(long)
@@ -121,7 +121,7 @@ func cancels(l *table) {
 		b.expect(Native(3, "again"))
 		b.leave()
 	})
-	l.scenario("155 of tools/list, inside a half frame", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("155 of tools/list, inside a half frame", cfg, func(t testing.TB, b *Bridge) {
 		b.send(ListLine)
 		b.says(`{"method":"ha`)
 		b.send(CancelLine(2))
@@ -129,7 +129,7 @@ func cancels(l *table) {
 		b.expect(`{"method":"half"}`, `{"method":"next"}`)
 		b.leave()
 	})
-	l.scenario("B36 unknown, of another type, and initialize", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("B36 unknown, of another type, and initialize", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(`"3"`), CancelLine(99), CancelLine("null"), CancelLine(`{"a":3}`), CancelLine(1))
 		b.says(Native(3, "three"))
 		b.expect(Native(3, "three"))
@@ -138,7 +138,7 @@ func cancels(l *table) {
 		b.expect(Native(99, "x"))
 		b.leave()
 	})
-	l.scenario("a command of the turn goes on", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("a command of the turn goes on", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Event(3, "exec_command_begin", `"call_id":"c"`))
 		b.send(CancelLine(3))
@@ -151,7 +151,7 @@ func cancels(l *table) {
 		assert.EqualValues(t, 0, b.ask("codex-peek", "{}").field("abandonedTurnsProcessWide"), "heard of again")
 		b.leave()
 	})
-	l.scenario("an end after a timeout is heard", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("an end after a timeout is heard", cfg, func(t testing.TB, b *Bridge) {
 		for range 2 { // forty in all, of which no more than 32 could go unheard
 			lines, ends := "", ""
 			for i := range 20 {
@@ -181,13 +181,13 @@ func cancelledTurns(n int) (lines []string) {
 func limits(l *table) {
 	times := quick
 	times.Idle = 0
-	l.scenario("194 32 owed answers", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("194 32 owed answers", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(append(cancelledTurns(maxOwed), TurnCall(3, ""))...)
 		b.passes(100 * ms)
-		assert.Contains(t, b.answers()["3"].Error.Message, "late-response suppression limit reached")
+		assert.Contains(t, b.answers()["3"].problem(), "late-response suppression limit reached")
 		b.ends(1)
 	})
-	l.scenario("194 one that comes in time", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("194 one that comes in time", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(cancelledTurns(maxOwed - 1)...)
 		b.passes(100 * ms)
 		b.says(Native(100, "late"))
@@ -196,12 +196,12 @@ func limits(l *table) {
 		assert.Empty(t, b.output())
 		b.leave()
 	})
-	l.scenario("185 while its answer is due", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("185 while its answer is due", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(3))
 		b.passes(100 * ms)
 		before := strings.Count(b.codexGot(), "tools/call")
 		b.send(TurnCall(3, ""))
-		assert.Contains(t, b.answers()["3"].Error.Message, "reused")
+		assert.Contains(t, b.answers()["3"].problem(), "reused")
 		b.ends(1)
 		assert.Equal(t, before, strings.Count(b.codexGot(), "tools/call"), "not forwarded")
 	})

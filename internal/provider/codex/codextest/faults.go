@@ -78,7 +78,7 @@ func Faults() []Fault {
 }
 
 func faults(l *table) {
-	l.scenario("109 110 111 112 113 114 arguments", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("109 110 111 112 113 114 arguments", Settings{}, func(t testing.TB, b *Bridge) {
 		for i, f := range Faults() {
 			line := ToolLine(1000+i, f.Tool, f.Arguments)
 			if f.Arguments == "" {

@@ -25,7 +25,7 @@ func commentary(id, item, kind, text string) string {
 }
 
 func jobLife(l *table) {
-	l.scenario("195 107 B18", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("195 107 B18", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		b.send(ToolLine(10, "codex-start", `{"prompt":"`+Secret+`","cwd":"/ws","sandbox":"read-only","model_reasoning_effort":"max","goal":"g","allow_subagents":true}`))
 		out := b.output()
 		id := regexp.MustCompile(`"jobId":"([^"]*)"`).FindStringSubmatch(out)[1]
@@ -43,8 +43,8 @@ func jobLife(l *table) {
 		assert.Equal(t, "Codex: started", m.field("message"))
 		assert.Equal(t, "T1", m.field("threadId"))
 		assert.Equal(t, false, m.field("resultAvailable"))
-		assert.NotContains(t, m.Result.StructuredContent, "next")
-		assert.NotContains(t, m.Result.StructuredContent, "code")
+		assert.NotContains(t, m.structured(), "next")
+		assert.NotContains(t, m.structured(), "code")
 		b.send(ToolLine(12, "codex-status", Job(id, `,"cursor":1`)))
 		b.waits(200 * ms)
 		assert.Empty(t, b.output())
@@ -58,9 +58,9 @@ func jobLife(l *table) {
 		m = b.ask("codex-commentary", Job(id, `,"offset":5`))
 		assert.Equal(t, "k around.\n\n", m.field("text"))
 		assert.Equal(t, map[string]any{"jobId": id, "state": "running", "latestStatus": "Codex: command finished (exit 0)", "requestedOffset": 5.0, "startOffset": 5.0,
-			"nextOffset": 16.0, "endOffset": 16.0, "caughtUp": true, "commentaryComplete": false, "truncatedBefore": false, "text": "k around.\n\n"}, m.Result.StructuredContent)
+			"nextOffset": 16.0, "endOffset": 16.0, "caughtUp": true, "commentaryComplete": false, "truncatedBefore": false, "text": "k around.\n\n"}, m.structured())
 		m = b.ask("codex-result", Job(id, ""))
-		assert.False(t, m.Result.IsError)
+		assert.False(t, m.failed())
 		assert.Equal(t, "codex-status", m.field("next").(map[string]any)["tool"])
 
 		b.says(Native(p, "the answer"))
@@ -68,22 +68,22 @@ func jobLife(l *table) {
 		m = b.status(id)
 		assert.Equal(t, "completed", m.field("state"))
 		assert.LessOrEqual(t, m.field("cursor"), 4.0)
-		assert.Contains(t, m.Result.Content[0].Text, "codex-result")
+		assert.Contains(t, m.text(), "codex-result")
 		for range 3 { // B45
 			m = b.ask("codex-result", Job(id, ""))
 			assert.Equal(t, map[string]any{"jobId": id, "state": "completed", "threadId": "T1", "offset": 0.0, "nextOffset": 10.0, "endOffset": 10.0, "done": true,
-				"resultTruncated": false, "text": "the answer"}, m.Result.StructuredContent)
+				"resultTruncated": false, "text": "the answer"}, m.structured())
 		}
 		m = b.ask("codex-result", Job(id, `,"offset":11`))
-		assert.True(t, m.Result.IsError)
-		assert.Equal(t, map[string]any{"code": "result_offset_out_of_range", "jobId": id, "offset": 11.0}, m.Result.StructuredContent)
+		assert.True(t, m.failed())
+		assert.Equal(t, map[string]any{"code": "result_offset_out_of_range", "jobId": id, "offset": 11.0}, m.structured())
 		assert.Equal(t, "status_cursor_ahead", b.ask("codex-status", Job(id, `,"cursor":99`)).field("code"))
 		assert.Equal(t, "job_not_found", b.ask("codex-status", Job("x", `,"cursor":0`)).field("code"))
 		b.send(strings.Replace(CallLine, `"id":3`, `"id":`+p, 1))
 		assert.Contains(t, b.output(), `"code":-32600`, "a reserved id")
 		b.leave()
 	})
-	l.scenario("207 B17 pages of code points", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("207 B17 pages of code points", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.says(Native(b.privateID(0), strings.Repeat("🦊", 32780)))
 		m := b.ask("codex-result", Job(id, ""))
@@ -93,7 +93,7 @@ func jobLife(l *table) {
 		assert.Equal(t, true, m.field("done"))
 		b.leave()
 	})
-	l.scenario("209 beside a blocking call", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("209 beside a blocking call", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		b.start()
 		b.send(TurnCall(3, `"t"`))
 		b.says(Event(b.privateID(0), "task_started", "") + Event(3, "task_started", "") + Native(3, "three"))
@@ -102,7 +102,7 @@ func jobLife(l *table) {
 		assert.Equal(t, "3", string(all[len(all)-1].ID))
 		b.leave()
 	})
-	l.scenario("210 a cancelled poll", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("210 a cancelled poll", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.send(ToolLine(11, "codex-status", Job(id, `,"cursor":0`)), CancelLine(11))
 		b.says(Event(b.privateID(0), "task_started", ""))
@@ -111,7 +111,7 @@ func jobLife(l *table) {
 		assert.Equal(t, "running", b.status(id).field("state"))
 		b.leave()
 	})
-	l.scenario("a heartbeat", Settings{Times: Times{Hard: time.Hour, CancelGrace: ms, FlushStall: ms, WaitInterval: 2 * time.Second}, Stretch: 2}, func(t *testing.T, b *Bridge) {
+	l.scenario("a heartbeat", Settings{Times: Times{Hard: time.Hour, CancelGrace: ms, FlushStall: ms, WaitInterval: 2 * time.Second}, Stretch: 2}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.send(ToolLine(11, "codex-status", Job(id, `,"cursor":0`)))
 		b.waits(1800 * ms)
@@ -123,7 +123,7 @@ func jobLife(l *table) {
 		b.leave()
 	})
 	l.inMemory("half a minute", func() {
-		l.scenario("B18 default wait", Settings{}, func(t *testing.T, b *Bridge) {
+		l.scenario("B18 default wait", Settings{}, func(t testing.TB, b *Bridge) {
 			id := b.start()
 			b.send(ToolLine(11, "codex-status", Job(id, `,"cursor":0`)))
 			b.passes(30 * time.Second)
@@ -176,16 +176,16 @@ func jobEnds(l *table) {
 		}, "failed", "unsupported interactive input", "", ""},
 	}
 	for _, tt := range tests {
-		l.scenario(tt.name, Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+		l.scenario(tt.name, Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 			id := b.start()
 			tt.play(b, id, b.privateID(0))
 			assert.Empty(t, b.output(), "nothing of it reaches the client")
 			m := b.status(id)
 			assert.Equal(t, tt.state, m.field("state"))
 			assert.Contains(t, m.field("message"), tt.message)
-			assert.False(t, m.Result.IsError, "a status of a failed job is no error")
+			assert.False(t, m.failed(), "a status of a failed job is no error")
 			r := b.ask("codex-result", Job(id, ""))
-			assert.Equal(t, tt.state != "completed", r.Result.IsError)
+			assert.Equal(t, tt.state != "completed", r.failed())
 			if tt.state == "completed" {
 				assert.Equal(t, "FALLBACK", r.field("text"))
 			}
@@ -203,7 +203,7 @@ func jobEnds(l *table) {
 			b.leave()
 		})
 	}
-	l.scenario("196 a refused login", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("196 a refused login", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.says(Unauthorized(b.privateID(0)) + FailedTurn(b.privateID(0), Secret))
 		m := b.status(id)
@@ -212,7 +212,7 @@ func jobEnds(l *table) {
 		assert.Equal(t, CodeLogin, b.ask("codex-result", Job(id, "")).field("code"))
 		b.leave()
 	})
-	l.scenario("B41 a question that names only the thread", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("B41 a question that names only the thread", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		q := `{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"threadId":"T1"}}` + "\n"
 		b.says(Event(b.privateID(0), "task_started", "") + q)
@@ -222,7 +222,7 @@ func jobEnds(l *table) {
 		assert.Equal(t, 1, strings.Count(b.codexGot(), `"id":7`), "Codex gets one answer")
 		b.leave()
 	})
-	l.scenario("200 aborted, at the end of the bridge", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("200 aborted, at the end of the bridge", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id, other := b.start(), b.start()
 		b.says(Event(b.privateID(0), "turn_aborted", ""))
 		cursor := fmt.Sprintf(`,"cursor":%v`, b.status(id).field("cursor"))
@@ -233,7 +233,7 @@ func jobEnds(l *table) {
 		assert.Equal(t, "Codex: bridge stopped: codex exited with code 0", out["12"].field("message"))
 		b.ends(0)
 	})
-	l.scenario("4.12 the client goes away", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("4.12 the client goes away", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.says(Event(b.privateID(0), "task_started", ""))
 		b.leave()
@@ -243,7 +243,7 @@ func jobEnds(l *table) {
 }
 
 func jobCommentary(l *table) {
-	l.scenario("205 only what was said", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("205 only what was said", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		p := b.privateID(0)
 		b.says(Event(p, "agent_reasoning", `"text":"`+Secret+`"`) + Event(p, "agent_message", `"phase":"final_answer","message":"`+Secret+`"`) +
@@ -252,13 +252,13 @@ func jobCommentary(l *table) {
 		assert.Equal(t, "a[31m\tb\ncd\n\n", b.ask("codex-commentary", Job(id, "")).field("text"))
 		b.leave()
 	})
-	l.scenario("205 of a Codex that does not stream", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("205 of a Codex that does not stream", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.says(Event(b.privateID(0), "agent_message", `"phase":"commentary","message":"hello"`))
 		assert.Equal(t, "hello\n\n", b.ask("codex-commentary", Job(id, "")).field("text"))
 		b.leave()
 	})
-	l.scenario("206 a bounded tail", Settings{Times: jobTimes, MaxCommentary: 64}, func(t *testing.T, b *Bridge) {
+	l.scenario("206 a bounded tail", Settings{Times: jobTimes, MaxCommentary: 64}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		letters := b.stage.MaxCommentary()/2 + 168 // of two bytes each, and two line feeds behind them
 		end := float64(letters + 2)
@@ -271,7 +271,7 @@ func jobCommentary(l *table) {
 		assert.Equal(t, firstRunes(text, 32768), m.field("text"))
 		assert.Equal(t, true, b.status(id).field("commentaryTruncated"))
 		m = b.ask("codex-commentary", Job(id, fmt.Sprintf(`,"offset":%.0f`, end+1)))
-		assert.Equal(t, map[string]any{"code": "commentary_offset_out_of_range", "jobId": id, "requestedOffset": end + 1, "startOffset": start, "endOffset": end}, m.Result.StructuredContent)
+		assert.Equal(t, map[string]any{"code": "commentary_offset_out_of_range", "jobId": id, "requestedOffset": end + 1, "startOffset": start, "endOffset": end}, m.structured())
 		b.logged(fmt.Sprintf("Codex job %s commentary exceeded %d bytes; retaining tail", id, b.stage.MaxCommentary()))
 		b.leave()
 	})
@@ -284,18 +284,18 @@ func firstRunes(text string, n int) string {
 }
 
 func jobCapacity(l *table) {
-	l.scenario("capacity", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("capacity", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		for range 8 {
 			b.start()
 		}
 		m := b.ask("codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`)
-		assert.True(t, m.Result.IsError)
-		assert.Equal(t, map[string]any{"code": "capacity_exceeded", "activeJobs": 8.0, "retainedJobs": 8.0, "maxActiveJobs": 8.0, "maxRetainedJobs": 32.0}, m.Result.StructuredContent)
+		assert.True(t, m.failed())
+		assert.Equal(t, map[string]any{"code": "capacity_exceeded", "activeJobs": 8.0, "retainedJobs": 8.0, "maxActiveJobs": 8.0, "maxRetainedJobs": 32.0}, m.structured())
 		assert.Equal(t, 8, strings.Count(b.codexGot(), "tools/call"))
 		b.leave()
 	})
 	l.inMemory("the pipe to a client holds 64 KiB, so that the answer is delivered before the cancel", func() {
-		l.scenario("117 B18 the answer to a start is cancelled", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+		l.scenario("117 B18 the answer to a start is cancelled", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 			b.stage.Pause()
 			b.says(`{"method":"x"}` + "\n")
 			b.says(`{"method":"y"}` + "\n")
@@ -307,15 +307,15 @@ func jobCapacity(l *table) {
 			b.leave()
 		})
 	})
-	l.scenario("185 a poll's id is used again", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("185 a poll's id is used again", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.send(ToolLine(11, "codex-status", Job(id, `,"cursor":0`)), PingLine(11))
 		m := b.answers()["11"]
 		require.NotNil(t, m.Error)
-		assert.Contains(t, m.Error.Message, "reused")
+		assert.Contains(t, m.problem(), "reused")
 		b.ends(1)
 	})
-	l.scenario("115 116 arguments", Settings{Times: jobTimes}, func(t *testing.T, b *Bridge) {
+	l.scenario("115 116 arguments", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		b.send(ToolLine(1, "codex-status", `{"jobId":"x","wait_ms":60001}`))
 		assert.Contains(t, b.output(), `"issues":[{"argument":"cursor","problem":"is required"},{"argument":"wait_ms","problem":"must be an integer from 0 to 60000"}]`)
 		b.send(ToolLine(1, "codex-commentary", `{"jobId":" ","offset":-1}`))

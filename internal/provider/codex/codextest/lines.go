@@ -131,14 +131,49 @@ type Message struct {
 	}
 }
 
+// These see a message that is none, or of another kind, as empty: the assertion
+// then says what is missing.
+func (m Message) problem() string {
+	if m.Error == nil {
+		return ""
+	}
+	return m.Error.Message
+}
+
+func (m Message) code() int {
+	if m.Error == nil {
+		return 0
+	}
+	return m.Error.Code
+}
+
+func (m Message) text() string {
+	if m.Result == nil || len(m.Result.Content) == 0 {
+		return ""
+	}
+	return m.Result.Content[0].Text
+}
+
+// failed says that the answer is the result of something that went wrong.
+func (m Message) failed() bool { return m.Result != nil && m.Result.IsError }
+
+func (m Message) structured() map[string]any {
+	if m.Result == nil {
+		return nil
+	}
+	return m.Result.StructuredContent
+}
+
 // field is a member of a structured answer.
-func (m Message) field(name string) any { return m.Result.StructuredContent[name] }
+func (m Message) field(name string) any { return m.structured()[name] }
 
 // rows are the turns of a peek.
 func (m Message) rows() []map[string]any {
+	turns, _ := m.field("turns").([]any)
 	var all []map[string]any
-	for _, r := range m.field("turns").([]any) {
-		all = append(all, r.(map[string]any))
+	for _, r := range turns {
+		row, _ := r.(map[string]any)
+		all = append(all, row)
 	}
 	return all
 }

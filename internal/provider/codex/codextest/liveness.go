@@ -15,7 +15,7 @@ var quick = Times{Idle: 300 * ms, Hard: 2 * time.Second, TerminalGrace: 80 * ms,
 
 func lives(l *table) {
 	cfg := Settings{Times: quick}
-	l.scenario("156 211 stderr is no activity", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("156 211 stderr is no activity", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Event(3, "task_started", ""))
 		for range 5 {
@@ -26,11 +26,11 @@ func lives(l *table) {
 		b.passes(50 * ms)
 		out := b.messages()
 		require.Len(t, out, 1)
-		assert.Equal(t, -32001, out[0].Error.Code)
+		assert.Equal(t, -32001, out[0].code())
 		idle := "idle timeout " + b.seconds(quick.Idle)
-		assert.True(t, strings.HasPrefix(out[0].Error.Message, "mcp-agents: codex pass-through request "+idle), out[0].Error.Message)
+		assert.True(t, strings.HasPrefix(out[0].problem(), "mcp-agents: codex pass-through request "+idle), out[0].problem())
 		for _, token := range []string{"stayed connected", "verify", "Codex thread: T1."} {
-			assert.Contains(t, out[0].Error.Message, token)
+			assert.Contains(t, out[0].problem(), token)
 		}
 		assert.Equal(t, 1, strings.Count(b.codexGot(), `"params":{"requestId":3,"reason":"mcp-agents: `+idle+`"}`), "told once")
 		b.logged("WARNING codex turn abandoned while possibly still running: request 3 (" + idle + "); thread_id=T1 job_id=none sandbox_mode=workspace-write")
@@ -38,7 +38,7 @@ func lives(l *table) {
 		b.leave()
 		b.logged("1 abandoned codex turn(s) were still unaccounted for at teardown")
 	})
-	l.scenario("163 events of others and pings", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("163 events of others and pings", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""))
 		for i := range 3 {
 			b.waits(80 * ms)
@@ -50,13 +50,13 @@ func lives(l *table) {
 		b.passes(60 * ms)
 		answers := b.answers()
 		require.Contains(t, answers, "3")
-		assert.Equal(t, -32001, answers["3"].Error.Code)
+		assert.Equal(t, -32001, answers["3"].code())
 		assert.NotContains(t, answers, "4", "its own events renew it")
 		b.says(Native(4, "four"))
 		assert.Contains(t, b.answers(), "4")
 		b.leave()
 	})
-	l.scenario("171 184 the next call works", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("171 184 the next call works", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.passes(300 * ms)
 		b.send(TurnCall(4, ""))
@@ -69,20 +69,20 @@ func lives(l *table) {
 		b.expect(Native(3, "again"))
 		b.leave()
 	})
-	l.scenario("every request has the deadlines", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("every request has the deadlines", cfg, func(t testing.TB, b *Bridge) {
 		b.send(`{"jsonrpc":"2.0","id":"x","method":"resources/list"}`)
 		b.passes(300 * ms)
-		assert.Contains(t, b.answers()[`"x"`].Error.Message, "idle timeout")
+		assert.Contains(t, b.answers()[`"x"`].problem(), "idle timeout")
 		b.leave()
 		b.logsNone("abandoned") // it is no turn
 	})
 	l.inMemory("an hour", func() {
-		l.scenario("0 switches it off", Settings{Times: Times{Hard: time.Hour, CancelGrace: ms, TerminalGrace: ms, FlushStall: ms}}, func(t *testing.T, b *Bridge) {
+		l.scenario("0 switches it off", Settings{Times: Times{Hard: time.Hour, CancelGrace: ms, TerminalGrace: ms, FlushStall: ms}}, func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, ""))
 			b.waits(time.Hour - ms)
 			assert.Empty(t, b.output())
 			b.passes(ms)
-			assert.Contains(t, b.answers()["3"].Error.Message, "hard timeout (3600s)")
+			assert.Contains(t, b.answers()["3"].problem(), "hard timeout (3600s)")
 			b.leave()
 		})
 	})
@@ -91,7 +91,7 @@ func lives(l *table) {
 func hardTimeouts(l *table) {
 	times := quick
 	times.Hard = 550 * ms
-	l.scenario("186 it is never extended", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("186 it is never extended", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		for range 4 {
 			b.waits(100 * ms)
@@ -99,10 +99,10 @@ func hardTimeouts(l *table) {
 		}
 		assert.NotContains(t, b.answers(), "3")
 		b.passes(150 * ms)
-		assert.Contains(t, b.answers()["3"].Error.Message, "request hard timeout "+b.seconds(times.Hard))
+		assert.Contains(t, b.answers()["3"].problem(), "request hard timeout "+b.seconds(times.Hard))
 		b.leave()
 	})
-	l.scenario("a cancel clears it", Settings{Times: Times{Hard: 50 * ms, CancelGrace: 200 * ms, FlushStall: time.Minute}}, func(t *testing.T, b *Bridge) {
+	l.scenario("a cancel clears it", Settings{Times: Times{Hard: 50 * ms, CancelGrace: 200 * ms, FlushStall: time.Minute}}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(3))
 		b.waits(120 * ms)
 		assert.Empty(t, b.output())
@@ -110,7 +110,7 @@ func hardTimeouts(l *table) {
 	})
 	end := Event(3, "task_complete", `"last_agent_message":"GRACE"`)
 	l.scenario("172 inside a half frame", Settings{Times: Times{Idle: 5 * time.Second, Hard: 500 * ms, TerminalGrace: 100 * ms, CancelGrace: time.Second, FlushStall: time.Minute}},
-		func(t *testing.T, b *Bridge) {
+		func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, ""))
 			b.says(end + `{"jsonrpc":"2.0","id":3,"res`)
 			b.expect(end)
@@ -121,12 +121,12 @@ func hardTimeouts(l *table) {
 			b.ends(1)
 		})
 	l.scenario("173 between frames", Settings{Times: Times{Idle: 5 * time.Second, Hard: 200 * ms, TerminalGrace: time.Second, CancelGrace: 500 * ms, FlushStall: time.Minute}},
-		func(t *testing.T, b *Bridge) {
+		func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, ""))
 			b.waits(120 * ms)
 			b.says(end)
 			b.passes(80 * ms)
-			assert.Equal(t, "GRACE", b.answers()["3"].Result.Content[0].Text)
+			assert.Equal(t, "GRACE", b.answers()["3"].text())
 			b.send(TurnCall(4, ""))
 			b.says(Native(4, "four"))
 			b.expect(Native(4, "four"))
@@ -136,7 +136,7 @@ func hardTimeouts(l *table) {
 
 func pauses(l *table) {
 	const question = `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"_meta":{"requestId":3,"threadId":"T1"},"message":"may I?"}}` + "\n"
-	l.scenario("B41 idle pauses while the client owes an answer", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("B41 idle pauses while the client owes an answer", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(question)
 		b.expect(question)
@@ -147,19 +147,19 @@ func pauses(l *table) {
 		b.waits(200 * ms)
 		assert.Empty(t, b.output(), "the answer renews the time")
 		b.passes(101 * ms)
-		assert.Contains(t, b.answers()["3"].Error.Message, "idle timeout")
+		assert.Contains(t, b.answers()["3"].problem(), "idle timeout")
 		b.leave()
 	})
-	l.scenario("B41 two questions of one id", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("B41 two questions of one id", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(question + question)
 		b.output()
 		b.send(`{"jsonrpc":"2.0","id":0,"result":{}}`)
 		b.passes(301 * ms)
-		assert.Contains(t, b.answers()["3"].Error.Message, "idle timeout", "one answer ends the pause")
+		assert.Contains(t, b.answers()["3"].problem(), "idle timeout", "one answer ends the pause")
 		b.leave()
 	})
-	l.scenario("B41 a question that names the thread only", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("B41 a question that names the thread only", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Event(3, "task_started", "") + strings.Replace(question, `"requestId":3,`, "", 1))
 		b.output()
@@ -167,7 +167,7 @@ func pauses(l *table) {
 		assert.Empty(t, b.output())
 		b.leave()
 	})
-	l.scenario("151 idle pauses for a client that does not read", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("151 idle pauses for a client that does not read", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.stage.Pause()
 		b.saysLater(strings.Repeat(Event(4, "token_count", `"x":"`+strings.Repeat("x", 100<<10)+`"`), 20))
@@ -185,7 +185,7 @@ func pauses(l *table) {
 
 func halves(l *table) {
 	half := `{"jsonrpc":"2.0","id":3,"result":{"par`
-	l.scenario("170 a half frame that is never ended", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("170 a half frame that is never ended", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, `"t"`))
 		b.says(half)
 		b.passes(300 * ms)
@@ -198,20 +198,20 @@ func halves(l *table) {
 		b.ends(1)
 		b.logged("finalize: request idle timeout " + b.seconds(quick.Idle) + ", and codex left a frame unterminated")
 	})
-	l.scenario("152 a half frame that is ended in time", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("152 a half frame that is ended in time", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""))
 		b.says(half)
 		b.waits(370 * ms)
 		b.says("tial\":1}}\n")
 		answers := b.answers()
-		assert.Contains(t, answers["4"].Error.Message, "idle timeout")
+		assert.Contains(t, answers["4"].problem(), "idle timeout")
 		assert.Nil(t, answers["3"].Error)
 		b.says(Native(4, "late"))
 		assert.Empty(t, b.output())
 		b.leave()
 		b.logsNone("request 3 (") // its answer came
 	})
-	l.scenario("a half frame of another", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("a half frame of another", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(`{"method":"no`)
 		b.waits(350 * ms)
@@ -221,7 +221,7 @@ func halves(l *table) {
 		assert.Contains(t, out, `"id":3,"error":{"code":-32001`)
 		b.leave()
 	})
-	l.scenario("a cancel in an overdue half frame", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("a cancel in an overdue half frame", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(half)
 		b.waits(340 * ms)
@@ -230,7 +230,7 @@ func halves(l *table) {
 		assert.Empty(t, b.output())
 		b.leave()
 	})
-	l.scenario("150 a whole message without its line feed", Settings{Times: quick}, func(t *testing.T, b *Bridge) {
+	l.scenario("150 a whole message without its line feed", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(strings.TrimSpace(Native(3, "whole")))
 		b.passes(500 * ms)
@@ -238,7 +238,7 @@ func halves(l *table) {
 		b.ends(1)
 	})
 	times := Times{Hard: 20 * time.Second, TerminalGrace: 80 * ms, CancelGrace: 5 * time.Second, FlushStall: 400 * ms, ProgressInterval: ms}
-	l.scenario("174 a message waits for the end of a half frame", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("174 a message waits for the end of a half frame", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, `"t"`))
 		b.says(Event(3, "task_started", "") + `{"method":"ha`)
 		b.waits(320 * ms)
@@ -250,7 +250,7 @@ func halves(l *table) {
 		b.logged("left a frame unterminated")
 	})
 	times.ProgressInterval, times.WaitInterval, times.FlushStall = 20*ms, 100*ms, 800*ms
-	l.scenario("175 notices give no more time", Settings{Times: times, Stretch: 5}, func(t *testing.T, b *Bridge) {
+	l.scenario("175 notices give no more time", Settings{Times: times, Stretch: 5}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, `"t"`))
 		b.says(`{"method":"ha`)
 		b.waits(750 * ms)
@@ -259,7 +259,7 @@ func halves(l *table) {
 		b.ends(1)
 		b.logged("left a frame unterminated")
 	})
-	l.scenario("174 the end of the line takes it back", Settings{Times: times, Stretch: 5}, func(t *testing.T, b *Bridge) {
+	l.scenario("174 the end of the line takes it back", Settings{Times: times, Stretch: 5}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, `"t"`))
 		for range 3 {
 			b.says(`{"method":"ha`)

@@ -10,15 +10,15 @@ import (
 )
 
 // checkLoginAnswer asserts the answer that says that the login is not valid.
-func checkLoginAnswer(t *testing.T, m Message) {
+func checkLoginAnswer(t testing.TB, m Message) {
 	t.Helper()
 	require.NotNil(t, m.Result)
-	assert.True(t, m.Result.IsError)
+	assert.True(t, m.failed())
 	assert.Equal(t, CodeLogin, m.field("code"))
 	assert.Equal(t, "reauthenticate_and_restart", m.field("action"))
-	assert.Equal(t, m.Result.Content[0].Text, m.field("content"))
+	assert.Equal(t, m.text(), m.field("content"))
 	for _, token := range []string{"codex logout", "codex login", "codex exec", "restart"} {
-		assert.Contains(t, m.Result.Content[0].Text, token)
+		assert.Contains(t, m.text(), token)
 	}
 }
 
@@ -27,7 +27,7 @@ const CodeLogin = "codex_auth_invalidated"
 
 func logins(l *table) {
 	cfg := Settings{Times: quick}
-	l.scenario("157 158 160 B47 an event says so", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("157 158 160 B47 an event says so", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""))
 		b.says(Unauthorized(3))
 		assert.Empty(t, b.output(), "the event is hidden")
@@ -55,7 +55,7 @@ func logins(l *table) {
 		b.logsNone(Secret)
 		assert.False(t, b.stage.WrittenBack())
 	})
-	l.scenario("157 the event alone", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("157 the event alone", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Unauthorized(3))
 		b.passes(80 * ms)
@@ -65,18 +65,18 @@ func logins(l *table) {
 		b.leave()
 	})
 	for _, text := range []string{"x refresh_token_invalidated y", "Your REFRESH TOKEN was revoked.", "refresh token has been revoked", "Authentication token has been invalidated"} {
-		l.scenario("157 a failed turn says so", cfg, func(t *testing.T, b *Bridge) {
+		l.scenario("157 a failed turn says so", cfg, func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, ""))
 			b.says(FailedTurn(3, text+Secret))
 			out := b.answers()
 			checkLoginAnswer(t, out["3"])
-			assert.NotContains(t, out["3"].Result.Content[0].Text, Secret)
+			assert.NotContains(t, out["3"].text(), Secret)
 			b.rotates()
 			b.leave()
 			assert.False(t, b.stage.WrittenBack())
 		})
 	}
-	l.scenario("161 a good turn that speaks of it", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("161 a good turn that speaks of it", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Native(3, "refresh token was revoked"))
 		b.expect(Native(3, "refresh token was revoked"))
@@ -87,14 +87,14 @@ func logins(l *table) {
 		b.leave()
 		assert.True(t, b.stage.WrittenBack())
 	})
-	l.scenario("157 not of this process's turns", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("157 not of this process's turns", cfg, func(t testing.TB, b *Bridge) {
 		b.says(Unauthorized(77))
 		b.expect(Unauthorized(77))
 		b.rotates()
 		b.leave()
 		assert.True(t, b.stage.WrittenBack())
 	})
-	l.scenario("162 at Codex's exit", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("162 at Codex's exit", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Unauthorized(3) + strings.TrimSpace(FailedTurn(3, Secret)))
 		b.exits(0)
@@ -102,13 +102,13 @@ func logins(l *table) {
 		checkLoginAnswer(t, out["3"])
 		b.ends(0)
 	})
-	l.scenario("162 at Codex's exit, inside half an answer", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("162 at Codex's exit, inside half an answer", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Unauthorized(3) + `{"jsonrpc":"2.0","id":3,"result":{"content":"` + Secret)
 		assert.Empty(t, b.output())
 		b.diesInLine()
 	})
-	l.scenario("159 cancelled inside a half frame", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("159 cancelled inside a half frame", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(3))
 		b.says(Unauthorized(3) + `{"jsonrpc":"2.0","id":3,`)
 		b.rotates()
@@ -117,7 +117,7 @@ func logins(l *table) {
 		b.ends(0)
 		assert.False(t, b.stage.WrittenBack())
 	})
-	l.scenario("158 of a call that was given up", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("158 of a call that was given up", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.passes(300 * ms)
 		b.output()

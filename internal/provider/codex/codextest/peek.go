@@ -15,7 +15,7 @@ func peeks(l *table) {
 	cfg := Settings{Times: times}
 	patient := cfg
 	patient.Times.Idle = 2 * time.Second
-	l.scenario("121 122 123 a turn under way", patient, func(t *testing.T, b *Bridge) {
+	l.scenario("121 122 123 a turn under way", patient, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.waits(1200 * ms / time.Duration(b.stage.Stretch()))
 		b.says(Event(3, "task_started", ""))
@@ -31,17 +31,17 @@ func peeks(l *table) {
 		assert.EqualValues(t, 1, m.field("count"))
 		assert.EqualValues(t, 0, m.field("canceling"))
 		assert.Equal(t, false, m.field("ambiguous"))
-		assert.NotContains(t, m.Result.Content[0].Text, Secret)
+		assert.NotContains(t, m.text(), Secret)
 		for filter, want := range map[string]int{`{"cwd":"/ws//"}`: 1, `{"cwd":"/w"}`: 0, `{"threadId":"T1"}`: 1, `{"threadId":"T2"}`: 0,
 			`{"requestId":"number:3"}`: 1, `{"requestId":"string:3"}`: 0, `{"cwd":"/ws","threadId":"T2"}`: 0} {
 			assert.Len(t, b.ask("codex-peek", filter).rows(), want, filter)
 		}
 		b.leave()
 	})
-	l.scenario("124 125 120 none, and bad arguments", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("124 125 120 none, and bad arguments", cfg, func(t testing.TB, b *Bridge) {
 		m := b.ask("codex-peek", "{}")
 		assert.Equal(t, []any{}, m.field("turns"))
-		assert.Contains(t, m.Result.Content[0].Text, "not evidence")
+		assert.Contains(t, m.text(), "not evidence")
 		for arguments, problem := range map[string]string{`{"requestId":3}`: "must be a string", `{"requestId":" "}`: "must not be blank", `{"x":1}`: "is not supported",
 			`{"cwd":"rel"}`: "must be an absolute path", `null`: "must be an object"} {
 			b.send(ToolLine(9, "codex-peek", arguments))
@@ -49,7 +49,7 @@ func peeks(l *table) {
 		}
 		b.leave()
 	})
-	l.scenario("126 a reply's directory", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("126 a reply's directory", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Event(3, "task_started", "") + Native(3, "x"))
 		b.send(ToolLine(4, "codex-reply", `{"prompt":"p","threadId":"T1"}`), ToolLine(5, "codex-reply", `{"prompt":"p","threadId":"unknown"}`))
@@ -67,25 +67,25 @@ func peeks(l *table) {
 		assert.Equal(t, true, m.field("ambiguous"))
 		b.leave()
 	})
-	l.scenario("127 129 an abandoned call", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("127 129 an abandoned call", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.passes(times.Idle)
 		b.output()
 		m := b.ask("codex-peek", "{}")
 		assert.EqualValues(t, 1, m.field("abandonedTurnsProcessWide"))
 		assert.EqualValues(t, 0, m.field("count"))
-		assert.Contains(t, m.Result.Content[0].Text, "given up")
+		assert.Contains(t, m.text(), "given up")
 		b.says(Native(3, "late"))
 		assert.EqualValues(t, 0, b.ask("codex-peek", "{}").field("abandonedTurnsProcessWide"))
 		b.leave()
 	})
-	l.scenario("128 130 131 an abandoned job", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("128 130 131 an abandoned job", cfg, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		m := b.ask("codex-peek", "{}")
 		require.Len(t, m.rows(), 1)
 		assert.Equal(t, id, m.rows()[0]["jobId"])
 		assert.NotContains(t, m.rows()[0], "requestId")
-		assert.NotContains(t, m.Result.Content[0].Text, "mcp-agents/")
+		assert.NotContains(t, m.text(), "mcp-agents/")
 		private := b.privateID(0)
 		b.passes(times.Idle)
 		assert.EqualValues(t, 1, b.ask("codex-peek", "{}").field("abandonedTurnsProcessWide"))
@@ -94,7 +94,7 @@ func peeks(l *table) {
 		b.leave()
 		b.logged("job_id=" + id)
 	})
-	l.scenario("121 being cancelled, and in its grace", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("121 being cancelled, and in its grace", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(3), TurnCall(4, ""))
 		b.says(Event(4, "task_complete", ""))
 		b.output()
@@ -102,7 +102,7 @@ func peeks(l *table) {
 		require.Len(t, m.rows(), 1)
 		assert.Equal(t, "canceling", m.rows()[0]["state"])
 		assert.EqualValues(t, 1, m.field("canceling"))
-		assert.True(t, strings.Contains(m.Result.Content[0].Text, "told to stop"))
+		assert.True(t, strings.Contains(m.text(), "told to stop"))
 		b.leave()
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 func progress(l *table) {
 	cfg := Settings{Times: quick}
-	l.scenario("164 own events renew, the token is the caller's", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("164 own events renew, the token is the caller's", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, `"tok"`), TurnCall(4, ""))
 		for range 4 {
 			b.waits(200 * ms)
@@ -29,7 +29,7 @@ func progress(l *table) {
 		}
 		b.leave()
 	})
-	l.scenario("165 B19 tokens are strings and numbers", cfg, func(t *testing.T, b *Bridge) {
+	l.scenario("165 B19 tokens are strings and numbers", cfg, func(t testing.TB, b *Bridge) {
 		for i, token := range []struct {
 			given string
 			valid bool
@@ -56,7 +56,7 @@ func progress(l *table) {
 	})
 	times := quick
 	times.ProgressInterval = 80 * ms
-	l.scenario("167 B44 the first and the latest", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("167 B44 the first and the latest", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.says(Event(3, "task_started", "") + Event(3, "exec_command_begin", "") + Event(3, "web_search_begin", "") +
 			strings.Repeat(Event(3, "agent_reasoning_delta", `"delta":"`+Secret+`"`), 100) + Event(3, "web_search_end", ""))
@@ -73,7 +73,7 @@ func progress(l *table) {
 	times = Times{Idle: 1250 * ms, Hard: time.Minute, TerminalGrace: 80 * ms, CancelGrace: 100 * ms, FlushStall: time.Minute, ProgressInterval: 20 * ms, WaitInterval: 250 * ms}
 	silent := Settings{Times: times, Stretch: 4}
 	const notice = `^Codex: still running; last activity [0-4]s ago$`
-	l.scenario("168 silence", silent, func(t *testing.T, b *Bridge) {
+	l.scenario("168 silence", silent, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.waits(1150 * ms)
 		texts := told(b.messages())
@@ -85,10 +85,10 @@ func progress(l *table) {
 			}
 		}
 		b.passes(100 * ms)
-		assert.Contains(t, b.answers()["3"].Error.Message, "idle timeout", "a notice is no activity")
+		assert.Contains(t, b.answers()["3"].problem(), "idle timeout", "a notice is no activity")
 		b.leave()
 	})
-	l.scenario("168 a status right after a notice", silent, func(t *testing.T, b *Bridge) {
+	l.scenario("168 a status right after a notice", silent, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.passes(250 * ms)
 		b.says(Event(3, "task_started", ""))
@@ -98,7 +98,7 @@ func progress(l *table) {
 		assert.Equal(t, "Codex: started", texts[1])
 		b.leave()
 	})
-	l.scenario("169 inside a half frame", silent, func(t *testing.T, b *Bridge) {
+	l.scenario("169 inside a half frame", silent, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.says(`{"method":"ha`)
 		b.waits(1100 * ms)
@@ -112,7 +112,7 @@ func progress(l *table) {
 		b.leave()
 	})
 	l.inMemory("two minutes", func() {
-		l.scenario("B20 notices come often enough", Settings{}, func(t *testing.T, b *Bridge) {
+		l.scenario("B20 notices come often enough", Settings{}, func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, "1"))
 			b.passes(130 * time.Second)
 			assert.Len(t, told(b.messages()), 13)
@@ -124,19 +124,19 @@ func progress(l *table) {
 func progressEnds(l *table) {
 	times := quick
 	times.ProgressInterval, times.WaitInterval = 20*ms, 30*ms
-	after := func(t *testing.T, b *Bridge) {
+	after := func(t testing.TB, b *Bridge) {
 		b.says(Event(3, "exec_command_begin", ""))
 		b.passes(200 * ms)
 		assert.Empty(t, told(b.messages()))
 	}
-	l.scenario("176 with the answer", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("176 with the answer", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.says(Event(3, "task_started", "") + Event(3, "web_search_begin", "") + Native(3, "x"))
 		assert.Equal(t, []string{"Codex: started"}, told(b.messages()))
 		after(t, b)
 		b.leave()
 	})
-	l.scenario("177 with the turn", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("177 with the turn", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.says(Event(3, "task_started", "") + Event(3, "task_complete", ""))
 		b.output()
@@ -147,7 +147,7 @@ func progressEnds(l *table) {
 		after(t, b)
 		b.leave()
 	})
-	l.scenario("188 with a cancel", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("188 with a cancel", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.says(Event(3, "task_started", "") + Event(3, "web_search_begin", ""))
 		b.output()
@@ -157,7 +157,7 @@ func progressEnds(l *table) {
 		b.leave()
 	})
 	l.inMemory("the pipe to a client holds 64 KiB", func() {
-		l.scenario("B19 one waits for a client that does not read", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+		l.scenario("B19 one waits for a client that does not read", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, "1"))
 			b.stage.Pause()
 			b.says(`{"method":"first"}` + "\n")
@@ -217,7 +217,7 @@ func progressTexts(l *table) {
 	}
 	times := quick
 	times.Idle, times.ProgressInterval, times.Hard = 0, ms, time.Hour
-	l.scenario("166 only the list is told", Settings{Times: times}, func(t *testing.T, b *Bridge) {
+	l.scenario("166 only the list is told", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		count := 0
 		for _, s := range steps {

@@ -67,7 +67,7 @@ func rewrites(l *table) {
 		{"108", "", "codex-cli 0.130.0"},
 	} {
 		cases := slices.DeleteFunc(Rewrites(), func(r Rewrite) bool { return r.Goal != server.goal || r.Old != (server.version != "") })
-		l.scenario(server.numbers+" calls are translated", Settings{Goal: server.goal, Version: server.version}, func(t *testing.T, b *Bridge) {
+		l.scenario(server.numbers+" calls are translated", Settings{Goal: server.goal, Version: server.version}, func(t testing.TB, b *Bridge) {
 			var lines []string
 			for i, r := range cases {
 				lines = append(lines, fmt.Sprintf(RewriteFrame, 1000+i, r.In, r.Tool))

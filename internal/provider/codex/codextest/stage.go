@@ -76,6 +76,8 @@ type Stage interface {
 	WrittenBack() bool
 	// Stretch is how often a time of a scenario goes into the one that passes: 1 in memory.
 	Stretch() int
+	// Late is the longest time that Settle has taken.
+	Late() time.Duration
 	// MaxCommentary is the bound of a job's commentary in bytes.
 	MaxCommentary() int
 }
@@ -87,7 +89,7 @@ type Scenario struct {
 	Settings Settings
 	// InMemory, if set, is why it cannot be played in a sandbox.
 	InMemory string
-	Play     func(t *testing.T, b *Bridge)
+	play     func(t testing.TB, b *Bridge)
 }
 
 // table collects scenarios.
@@ -96,7 +98,7 @@ type table struct {
 	reason string // of those that follow
 }
 
-func (l *table) scenario(name string, s Settings, play func(t *testing.T, b *Bridge)) {
+func (l *table) scenario(name string, s Settings, play func(t testing.TB, b *Bridge)) {
 	l.all = append(l.all, Scenario{name, s, l.reason, play})
 }
 

@@ -24,7 +24,7 @@ func recorded() string {
 
 // streams pass byte for byte.
 func streams(l *table) {
-	l.scenario("143 151 152 154 B12 B41 from Codex", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("143 151 152 154 B12 B41 from Codex", Settings{}, func(t testing.TB, b *Bridge) {
 		b.saysLater(recorded())
 		b.streamed(recorded())
 		b.send(ListLine)
@@ -32,7 +32,7 @@ func streams(l *table) {
 		b.expect(CuratedList(2))
 		b.leave()
 	})
-	l.scenario("from the client", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("from the client", Settings{}, func(t testing.TB, b *Bridge) {
 		before := b.codexGot()
 		stream := "\n\r\n[ ]\nnot json\n\xff\n" +
 			`{"id":null,"method":"x"}` + "\n" + `{ "id" : 0,"result":{"decision":"approved","n":1e400}}` + "\r\n" +
@@ -44,7 +44,7 @@ func streams(l *table) {
 		want := before + stream + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"3","reason":"mcp-agents: client disconnected"}}` + "\n"
 		assert.True(t, want == b.stage.Got(), "the stream was changed")
 	})
-	l.scenario("151 a client that does not read", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("151 a client that does not read", Settings{}, func(t testing.TB, b *Bridge) {
 		b.stage.Pause()
 		flood := strings.Repeat(`{"flood":"`+strings.Repeat("x", 100<<10)+`"}`+"\n", 200) + "end\n"
 		b.saysLater(flood)
@@ -56,7 +56,7 @@ func streams(l *table) {
 		assert.Equal(t, 100, strings.Count(b.codexGot(), "still read"), "its input is read on")
 		b.leave()
 	})
-	l.scenario("91 92 a call passes with its id", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("91 92 a call passes with its id", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(CallLine)
 		event := `{"method":"codex/event","params":{"_meta":{"requestId":3}}}`
 		b.says(event + "\n" + WithID(NativeAnswer, 3))
@@ -64,7 +64,7 @@ func streams(l *table) {
 		assert.Equal(t, 1, strings.Count(b.codexGot(), CallLine+"\n"))
 		b.leave()
 	})
-	l.scenario("188 a cancel is forwarded", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("188 a cancel is forwarded", Settings{}, func(t testing.TB, b *Bridge) {
 		before := b.codexGot()
 		cancel := `{"method":"notifications/cancelled", "params":{"requestId":3,"reason":"é"}}`
 		b.send(CallLine, cancel)
@@ -73,7 +73,7 @@ func streams(l *table) {
 		assert.Equal(t, before+strings.Join([]string{CallLine, ours, cancel, ""}, "\n"), b.codexGot())
 		b.leave()
 	})
-	l.scenario("185 an id that is used again in flight", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("185 an id that is used again in flight", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(CallLine, `{"id":"3","method":"not/the/same/id"}`)
 		b.output()
 		b.send(`{"id":3,"method":"again"}`)
@@ -103,7 +103,7 @@ func deaths(l *table) {
 		{"150 a list without LF is rewritten", NativeList(5), func(b *Bridge) { b.exits(1) }, 1,
 			[]string{CuratedList(5), Aborted(3, "codex exited with code 1")}},
 	} {
-		l.scenario(tt.name, Settings{}, func(t *testing.T, b *Bridge) {
+		l.scenario(tt.name, Settings{}, func(t testing.TB, b *Bridge) {
 			b.send(CallLine, `{"id":4,"method":"x"}`, `{"method":"notifications/cancelled","params":{"requestId":4}}`)
 			if strings.Contains(tt.name, "list") {
 				b.send(`{"id":5,"method":"tools/list"}`)
@@ -117,14 +117,14 @@ func deaths(l *table) {
 			b.logged("codex passthrough finalize: ")
 		})
 	}
-	l.scenario("153 a part behind the result stays as it is", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("153 a part behind the result stays as it is", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(CallLine)
 		b.says(WithID(NativeAnswer, 3) + `{"method":"tr`)
 		b.exits(0)
 		assert.Equal(t, WithID(NativeAnswer, 3)+`{"method":"tr`, b.output())
 		b.ends(0)
 	})
-	l.scenario("149 in a frame too long to hold", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("149 in a frame too long to hold", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(CallLine)
 		long := `{"jsonrpc":"2.0","id":3,"result":"` + strings.Repeat("x", relay.MaxLine)
 		b.saysLater(long)
@@ -133,7 +133,7 @@ func deaths(l *table) {
 		b.streamed("\n" + Aborted(3, "codex exited with code 1") + "\n")
 		b.ends(1)
 	})
-	l.scenario("187 Codex that does not end is destroyed", Settings{Gone: 200 * ms}, func(t *testing.T, b *Bridge) {
+	l.scenario("187 Codex that does not end is destroyed", Settings{Gone: 200 * ms}, func(t testing.TB, b *Bridge) {
 		b.stage.Do(Step{Do: "deaf"}, false)
 		b.send(CallLine) // Codex does not read it
 		b.stage.Disconnect()
@@ -141,7 +141,7 @@ func deaths(l *table) {
 		b.ends(0)
 		assert.GreaterOrEqual(t, time.Since(start), 200*ms)
 	})
-	l.scenario("187 what it says after the client passes", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("187 what it says after the client passes", Settings{}, func(t testing.TB, b *Bridge) {
 		b.stage.Do(Step{Do: "deaf"}, false)
 		b.stage.Disconnect()
 		b.says(`{"method":"last words"}` + "\n")
@@ -158,7 +158,7 @@ func answersOfOurs(l *table) {
 		`"issues":[{"argument":"config","problem":"is not supported"},{"argument":"cwd","problem":"must be an absolute path"}]}}}`
 	cancel := `{"method":"notifications/cancelled","params":{"requestId":9}}`
 	long := `{"long":"` + strings.Repeat("x", relay.MaxLine)
-	l.scenario("109 117 beside a valid call, behind half a frame, cancelled after delivery", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("109 117 beside a valid call, behind half a frame, cancelled after delivery", Settings{}, func(t testing.TB, b *Bridge) {
 		before := b.codexGot()
 		b.send(CallLine)
 		b.says(`{"method":"half`)
@@ -173,7 +173,7 @@ func answersOfOurs(l *table) {
 		assert.Equal(t, 2, strings.Count(b.stage.Log(), "dropped invalid codex notification; fields: config, cwd"))
 		b.logsNone(Secret)
 	})
-	l.scenario("117 cancelled before delivery, behind half a line that streams", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("117 cancelled before delivery, behind half a line that streams", Settings{}, func(t testing.TB, b *Bridge) {
 		before := b.codexGot()
 		b.saysLater(long)
 		b.streamed(long)
@@ -184,7 +184,7 @@ func answersOfOurs(l *table) {
 		assert.Equal(t, before, b.codexGot())
 		b.leave()
 	})
-	l.scenario("117 after half a line that streams", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("117 after half a line that streams", Settings{}, func(t testing.TB, b *Bridge) {
 		b.saysLater(long)
 		b.streamed(long)
 		b.send(BadCallLine)
@@ -197,13 +197,13 @@ func answersOfOurs(l *table) {
 
 // lists are those of tools.
 func lists(l *table) {
-	l.scenario("118 119 120 132 133 134 135 136 138 139 140 141 142 the list", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("118 119 120 132 133 134 135 136 138 139 140 141 142 the list", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(ListLine)
 		b.says(NativeList(2) + "\n")
 		b.expect(CuratedList(2))
 		b.leave()
 	})
-	l.scenario("137 146 a newer Codex's own choices do not show", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("137 146 a newer Codex's own choices do not show", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(ListLine)
 		drifted := strings.Replace(NativeList(2), `"compact-prompt"`, `"goal":{"type":"object"},"model_reasoning_effort":{"type":"number"},"compact-prompt"`, 1)
 		require.NotEqual(t, NativeList(2), drifted)
@@ -211,7 +211,7 @@ func lists(l *table) {
 		b.expect(CuratedList(2))
 		b.leave()
 	})
-	l.scenario("144 in pieces", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("144 in pieces", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(ListLine)
 		list := NativeList(2) + "\n"
 		for i := 0; i < len(list); i += 97 {
@@ -220,7 +220,7 @@ func lists(l *table) {
 		b.expect(CuratedList(2))
 		b.leave()
 	})
-	l.scenario("145 two lists", Settings{}, func(t *testing.T, b *Bridge) {
+	l.scenario("145 two lists", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(ListLine, strings.Replace(ListLine, `"id":2`, `"id":"two"`, 1))
 		b.says(NativeList(`"two"`) + "\n" + NativeList(2) + "\n")
 		b.expect(CuratedList(`"two"`), CuratedList(2))
@@ -231,7 +231,7 @@ func lists(l *table) {
 		"148 one that is no list":       `{"jsonrpc":"2.0","id":2,"result":{"tools":{"name":"codex"}}}`,
 		"148 an error":                  `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"codex"}}`,
 	} {
-		l.scenario(name+" stays as it is", Settings{}, func(t *testing.T, b *Bridge) {
+		l.scenario(name+" stays as it is", Settings{}, func(t testing.TB, b *Bridge) {
 			b.send(ListLine)
 			b.says(answer + "\n")
 			b.expect(answer)
