@@ -9,6 +9,10 @@
 // The last line is "contract: N/M"; above it stand the items that are not
 // covered, with the reason. The status is 1 if a test failed or an item without
 // a reason is not covered.
+//
+// Items of some sections must be covered in a sandbox of each runtime as well,
+// by tests with a part of their name that is that of a runtime. Above the last
+// line stands for how many that holds, and which tests were not run there.
 package main
 
 import (
@@ -17,6 +21,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -37,22 +42,24 @@ type item struct {
 	text   string
 	reason string // why no test covers it; empty: one must
 	here   bool   // this version does it
+	boxed  bool   // a test must cover it in a sandbox of each runtime
 }
 
 // parse reads the checklist.
 func parse(text string) ([]item, error) {
 	var items []item
-	here := false
+	here, boxed := false, false
 	for n, line := range strings.Split(text, "\n") {
 		switch {
 		case line == "" || strings.HasPrefix(line, "# "):
 			continue
 		case strings.HasPrefix(line, "## "):
 			_, state, _ := strings.Cut(line, ": ")
-			if state != "here" && state != "later" {
-				return nil, fmt.Errorf("line %d: state %q is neither here nor later", n+1, state)
+			state, where, both := strings.Cut(state, ", ")
+			if state != "here" && state != "later" || both && where != "on both runtimes" {
+				return nil, fmt.Errorf("line %d: unknown state of a section", n+1)
 			}
-			here = state == "here"
+			here, boxed = state == "here", both
 			continue
 		}
 		number, words, _ := strings.Cut(line, " ")
@@ -67,7 +74,7 @@ func parse(text string) ([]item, error) {
 			return nil, fmt.Errorf("line %d: %q is not item %d", n+1, line, len(items)+1)
 		}
 		for i := from; i <= to; i++ {
-			items = append(items, item{i, words, reason, here})
+			items = append(items, item{i, words, reason, here, boxed})
 		}
 	}
 	return items, nil
@@ -99,12 +106,66 @@ func numbers(name string) []int {
 // outcome is what the tests showed.
 type outcome struct {
 	passed, failed map[int]bool
+	runtimes       map[string]*played
 	failures       []string
+}
+
+// played is what was shown in sandboxes of one runtime.
+type played struct {
+	passed  map[int]bool
+	skipped []string // tests, with the reason
+	absent  string   // why none was run
+}
+
+// runtimeOf returns the runtime that a test's name names, and the rest of the name.
+func runtimeOf(name string) (runtime, rest string) {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		if part == "local" || part == "docker" {
+			return part, strings.Join(parts[i+1:], "/")
+		}
+	}
+	return "", ""
+}
+
+func newOutcome() outcome {
+	return outcome{passed: map[int]bool{}, failed: map[int]bool{},
+		runtimes: map[string]*played{"local": {passed: map[int]bool{}}, "docker": {passed: map[int]bool{}}}}
+}
+
+// pass notes a test that passed, skip one that was not run.
+func (o outcome) pass(test string) {
+	runtime, _ := runtimeOf(test)
+	for _, n := range numbers(test) {
+		o.passed[n] = true
+		if p := o.runtimes[runtime]; p != nil {
+			p.passed[n] = true
+		}
+	}
+}
+
+func (o outcome) skip(test, output string) {
+	runtime, rest := runtimeOf(test)
+	p := o.runtimes[runtime]
+	if p == nil {
+		return
+	}
+	reason := "no reason"
+	for line := range strings.Lines(output) {
+		if _, text, ok := strings.Cut(line, "_test.go:"); ok { // FILE_test.go:LINE: reason
+			_, reason, _ = strings.Cut(strings.TrimSpace(text), ": ")
+		}
+	}
+	if rest == "" {
+		p.absent = reason
+		return
+	}
+	p.skipped = append(p.skipped, fmt.Sprintf("%q: %s", strings.ReplaceAll(rest[strings.LastIndexByte(rest, '/')+1:], "_", " "), reason))
 }
 
 // read takes the output of `go test -json`. The output of what failed goes to w.
 func read(r io.Reader, w io.Writer) (outcome, error) {
-	o := outcome{passed: map[int]bool{}, failed: map[int]bool{}}
+	o := newOutcome()
 	output := map[string]string{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 16<<20)
@@ -119,10 +180,10 @@ func read(r io.Reader, w io.Writer) (outcome, error) {
 		case "output", "build-output":
 			output[key] += e.Output
 		case "pass":
-			for _, n := range numbers(e.Test) {
-				o.passed[n] = true
-			}
+			o.pass(e.Test)
 			delete(output, key)
+		case "skip":
+			o.skip(e.Test, output[key])
 		case "fail":
 			for _, n := range numbers(e.Test) {
 				o.failed[n] = true
@@ -134,7 +195,7 @@ func read(r io.Reader, w io.Writer) (outcome, error) {
 	return o, lines.Err()
 }
 
-// report writes what is not covered and the count, and reports whether all is
+// report writes what is not covered and the counts, and reports whether all is
 // well.
 func report(w io.Writer, items []item, o outcome) bool {
 	ok := len(o.failures) == 0
@@ -156,7 +217,51 @@ func report(w io.Writer, items []item, o outcome) bool {
 		}
 		fmt.Fprintf(w, "contract: %d %s: not covered: %s\n", i.number, i.text, reason)
 	}
+	if !reportRuntimes(w, items, o) {
+		ok = false
+	}
 	fmt.Fprintf(w, "contract: %d/%d\n", covered, all)
+	return ok
+}
+
+// reportRuntimes writes what was shown in sandboxes, and reports whether all
+// that must be was, on each runtime that could be had.
+func reportRuntimes(w io.Writer, items []item, o outcome) bool {
+	ok := true
+	var boxed []item
+	for _, i := range items {
+		if i.here && i.boxed {
+			boxed = append(boxed, i)
+		}
+	}
+	if len(boxed) == 0 {
+		return true
+	}
+	both := len(boxed)
+	missing := map[int]bool{}
+	for _, runtime := range slices.Sorted(maps.Keys(o.runtimes)) {
+		p := o.runtimes[runtime]
+		for _, test := range p.skipped {
+			fmt.Fprintf(w, "contract: not in a sandbox (%s): %s\n", runtime, test)
+		}
+		if p.absent != "" {
+			fmt.Fprintf(w, "contract: nothing was run on %s: %s\n", runtime, p.absent)
+		}
+		for _, i := range boxed {
+			if p.passed[i.number] && !o.failed[i.number] {
+				continue
+			}
+			if !missing[i.number] {
+				missing[i.number] = true
+				both--
+			}
+			if p.absent == "" {
+				ok = false
+				fmt.Fprintf(w, "contract: %d %s: NOT IN A SANDBOX (%s)\n", i.number, i.text, runtime)
+			}
+		}
+	}
+	fmt.Fprintf(w, "contract: on both runtimes: %d of %d\n", both, len(boxed))
 	return ok
 }
 

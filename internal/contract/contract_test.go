@@ -15,7 +15,7 @@ func TestChecklistIsComplete(t *testing.T) {
 	for _, i := range items {
 		assert.NotEmpty(t, i.text, i.number)
 	}
-	for _, bad := range []string{"## a: here\n2 x", "## a: here\n1 x\n1 y", "## a: soon\n1 x", "## a: here\n1", "## a: here\nx y", "## a: here\n1-x y"} {
+	for _, bad := range []string{"## a: here\n2 x", "## a: here\n1 x\n1 y", "## a: soon\n1 x", "## a: here, somewhere\n1 x", "## a: here\n1", "## a: here\nx y", "## a: here\n1-x y"} {
 		_, err := parse(bad)
 		assert.Error(t, err, bad)
 	}
@@ -52,4 +52,38 @@ not json
 	fine := outcome{passed: map[int]bool{1: true, 2: true, 4: true}}
 	assert.True(t, report(&out, items, fine), "a reason is enough")
 	assert.Equal(t, "contract: 3 three: not covered: needs a moon\ncontract: 3/4\n", out.String())
+}
+
+func TestReportOfRuntimes(t *testing.T) {
+	items, err := parse("## a: here\n1 one\n## b: here, on both runtimes\n2 two\n3 three\n4 four\n")
+	require.NoError(t, err)
+	pass := `{"Action":"pass","Package":"p","Test":"T/1_x"}
+{"Action":"pass","Package":"p","Test":"T/local/all/2_3_4_x"}
+{"Action":"output","Package":"p","Test":"T/local/all/4_an_hour","Output":"=== RUN\n"}
+{"Action":"output","Package":"p","Test":"T/local/all/4_an_hour","Output":"    x_test.go:7: in memory only: an hour\n"}
+{"Action":"skip","Package":"p","Test":"T/local/all/4_an_hour"}
+`
+	tests := []struct {
+		name, more, want string
+		ok               bool
+	}{
+		{"all", `{"Action":"pass","Package":"p","Test":"T/docker/all/2_3_4_x"}`,
+			"contract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\ncontract: on both runtimes: 3 of 3\ncontract: 4/4\n", true},
+		{"one is missing", `{"Action":"pass","Package":"p","Test":"T/docker/all/2_4_x"}`,
+			"contract: 3 three: NOT IN A SANDBOX (docker)\ncontract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\n" +
+				"contract: on both runtimes: 2 of 3\ncontract: 4/4\n", false},
+		{"no engine", `{"Action":"output","Package":"p","Test":"T/docker","Output":"    y_test.go:9: no engine: see there\n"}
+{"Action":"skip","Package":"p","Test":"T/docker"}`,
+			"contract: nothing was run on docker: no engine: see there\ncontract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\n" +
+				"contract: on both runtimes: 0 of 3\ncontract: 4/4\n", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var log, out strings.Builder
+			o, err := read(strings.NewReader(pass+tt.more), &log)
+			require.NoError(t, err)
+			assert.Equal(t, tt.ok, report(&out, items, o))
+			assert.Equal(t, tt.want, out.String())
+		})
+	}
 }
