@@ -28,7 +28,11 @@ func (c conversation) step(sc *Scenario) (Step, error) {
 		steps, final = sc.Steps, sc.Final
 	}
 	if c.toolOutputs < len(steps) {
-		return steps[c.toolOutputs], nil
+		step := steps[c.toolOutputs]
+		if step.Tool != nil {
+			step.Tool, err = c.fill(*step.Tool)
+		}
+		return step, err
 	}
 	if final == "" {
 		final = c.standardFinal()

@@ -17,7 +17,8 @@ import (
 //	[[write: PATH|TEXT]] write TEXT with its Write
 //	[[glob: PATTERN]]    look for files with its Glob
 //	[[grep: PATTERN]]    look into files with its Grep
-//	[[tool: NAME JSON]]  call any tool with an object as input
+//	[[tool: NAME JSON]]  call any tool with an object as input, in which "{{NAME}}"
+//	                     is the member NAME of the last tool output
 //	[[text: TEXT]]       answer TEXT
 //	[[slow: N]]          answer in N deltas, one a second
 //	[[hang: N]]          silence for N seconds; [[hang]] until the client leaves

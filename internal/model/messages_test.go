@@ -133,6 +133,13 @@ func TestToolStepInResponses(t *testing.T) {
 	resp := f.post(t, "/v1/responses", request(classicTools, "[[read: x]]"))
 	assert.Equal(t, http.StatusBadRequest, resp.status)
 	assert.Contains(t, resp.body, "declares no function Read")
+
+	// Code mode has tools of servers, which the request does not list, in its script.
+	item = lastItem(t, f.post(t, "/v1/responses", request(codeModeTools, `[[tool: mcp__a_b__c {"x":1}]]`)).body)
+	assert.Equal(t, "exec", item.Name)
+	assert.Contains(t, item.Input, `const r = await tools.mcp__a_b__c({"x":1});`)
+	resp = f.post(t, "/v1/responses", request(codeModeTools, `[[tool: a;b {"x":1}]]`))
+	assert.Equal(t, http.StatusBadRequest, resp.status)
 }
 
 func FuzzMessagesRequest(f *testing.F) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -155,11 +156,17 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// callItem calls a function tool by its name.
+// callItem calls a function tool by its name, or in code mode a nested tool,
+// which is where Codex has those of MCP servers (as mcp__SERVER__TOOL, with _
+// for what no JavaScript name has). Their list is not in the request.
 func (t toolSet) callItem(n int, call ToolCall) (outputItem, error) {
-	tool, ok := t.find("function", call.Name)
-	if !ok {
-		return outputItem{}, fmt.Errorf("the request declares no function %s", call.Name)
+	if tool, ok := t.find("function", call.Name); ok {
+		return functionCall(n, tool, call.Input)
 	}
-	return functionCall(n, tool, call.Input)
+	if tool, ok := t.find("custom", "exec"); ok && nestedName.MatchString(call.Name) {
+		return codeModeItem(n, tool, call.Name, call.Input, true)
+	}
+	return outputItem{}, fmt.Errorf("the request declares no function %s", call.Name)
 }
+
+var nestedName = regexp.MustCompile(`^[A-Za-z_]\w*$`)
