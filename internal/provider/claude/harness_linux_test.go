@@ -324,7 +324,10 @@ func (f *fixture) recorded() (runs []recorded) {
 		return nil
 	}
 	require.NoError(f.t, err)
-	for _, line := range bytes.Split(bytes.TrimSpace(b), []byte("\n")) {
+	for line := range bytes.Lines(b) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // it is being written
+		}
 		var r recorded
 		require.NoError(f.t, json.Unmarshal(line, &r))
 		runs = append(runs, r)

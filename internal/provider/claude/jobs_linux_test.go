@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReviewLifecycle: how it is started, what it shows, what it keeps to itself.
-func TestReviewLifecycle(t *testing.T) {
+// testReviewLifecycle: how it is started, what it shows, what it keeps to itself.
+func testReviewLifecycle(t *testing.T) {
 	f := start(t, nil)
 	const private = "words of the reviewer"
 	prompt := script(f.record(), do("stdout", "text", "no json\n[1,2]\n\n"), do("event", "type", "system", "subtype", "init"),
@@ -79,7 +79,8 @@ func (f *fixture) checkReviewStart(prompt string) {
 	assert.Contains(f.t, runs[0].Env, "NO_COLOR=1")
 }
 
-func TestJobArguments(t *testing.T) {
+// testJobArguments: what is wrong is named, and nothing is started.
+func testJobArguments(t *testing.T) {
 	f := start(t, nil)
 	ws := f.workspace
 	require.NoError(t, os.WriteFile(filepath.Join(ws, "file"), nil, 0o644))
@@ -125,9 +126,9 @@ func TestJobArguments(t *testing.T) {
 	assert.Empty(t, f.recorded(), "nothing was started")
 }
 
-// TestCancel: a cancelled poll leaves the job alone, a cancelled job is
+// testCancel: a cancelled poll leaves the job alone, a cancelled job is
 // interrupted and gone, its sibling goes on.
-func TestCancel(t *testing.T) {
+func testCancel(t *testing.T) {
 	f := start(t, nil)
 	sibling := f.review(script(do("event", "type", "assistant"), do("pause", "ms", 700), do("result", "text", "sibling")))
 	id := f.review(script(do("event", "type", "assistant"), do("until-interrupt"), f.record(), do("stall")))
@@ -183,13 +184,15 @@ func TestStopLadder(t *testing.T) {
 	}
 }
 
-func TestDeadline(t *testing.T) {
+// testDeadline: the CLI is interrupted, then told to terminate, then killed with
+// all that it left. Its job has failed and no other.
+func testDeadline(t *testing.T) {
 	f := start(t, func(c *Config) { c.JobTimeout = 500 * time.Millisecond })
-	end := f.over(f.review(script(do("event", "type", "assistant"), do("until-interrupt"), f.record(), do("ignore-term"), do("linger"), do("stall"))))
+	end := f.over(f.review(script(do("event", "type", "assistant"), do("until-interrupt"), f.record(), do("until-term"), f.record(), do("linger"), do("stall"))))
 	assert.Equal(t, "failed", end.state())
 	assert.Equal(t, "Claude: timed out after 500ms", end.Structured["message"])
 	assert.Empty(t, f.processes())
-	assert.Len(t, f.recorded(), 1, "it was interrupted first")
+	assert.Len(t, f.recorded(), 2, "it was interrupted, and then got TERM")
 	assert.Equal(t, "completed", f.over(f.review(script(do("result", "text", "later")))).state())
 	// The deadline spans the retry.
 	end = f.over(f.review(script(do("pause", "ms", 350), do("result"))))
@@ -212,14 +215,14 @@ func TestEnds(t *testing.T) {
 		"the first result counts":          {[]map[string]any{do("stdout", "text", `{"type":"result","result":"ok"}`+"\n"+`{"type":"result","result":"x","is_error":true}`+"\n")}, "completed", "Claude: completed", 1},
 		"an unterminated result":           {[]map[string]any{do("stdout", "text", `{"type":"result","result":"ok"}`), do("exit")}, "completed", "Claude: completed", 1},
 		"a result about rate limits":       {[]map[string]any{do("result", "text", "Error: rate limit")}, "completed", "Claude: completed", 1},
-		"an error":                         {[]map[string]any{do("result", "text", "secret of the provider", "is_error", true)}, "failed", "Claude: provider returned an error", 1},
+		"63 an error":                      {[]map[string]any{do("result", "text", "secret of the provider", "is_error", true)}, "failed", "Claude: provider returned an error", 1},
 		"no result":                        {[]map[string]any{do("event", "type", "assistant"), do("exit")}, "failed", "Claude: provider exited without a result", 1},
 		"no result, killed":                {[]map[string]any{do("signal", "code", 9)}, "failed", "Claude: provider exited without a result", 1},
 		"a blank result, twice":            {[]map[string]any{do("result")}, "failed", "Claude: returned an empty result twice", 2},
 		"a result that is no text, twice":  {[]map[string]any{do("stdout", "text", `{"type":"result","result":{"a":1}}`+"\n")}, "failed", "Claude: returned an empty result twice", 2},
 		"a blank result, then a good one":  {[]map[string]any{do("first-time", "path", mark), do("result"), do("result", "text", "ok")}, "completed", "Claude: completed", 2},
 		"invalid UTF-8":                    {[]map[string]any{do("stdout", "text", "{\"type\":\"assistant\",\"x\":\"\xff\"}\n"), do("result", "text", "ok")}, "completed", "Claude: completed", 1},
-		"more than 10 MiB":                 {[]map[string]any{do("result", "text", "é", "repeat", 5<<20+1)}, "failed", "Claude: final result exceeded the 10 MiB job limit", 1},
+		"67 more than 10 MiB":              {[]map[string]any{do("result", "text", "é", "repeat", 5<<20+1)}, "failed", "Claude: final result exceeded the 10 MiB job limit", 1},
 		"exactly 10 MiB":                   {[]map[string]any{do("result", "text", "é", "repeat", 5<<20)}, "completed", "Claude: completed", 1},
 		"a line of more than 20 MiB":       {[]map[string]any{do("stdout-bytes", "repeat", 100<<20), do("stall")}, "failed", "Claude: one output event exceeded the stream safety limit", 1},
 		"a child that stays in background": {[]map[string]any{do("linger"), do("result", "text", "ok"), do("exit")}, "completed", "Claude: completed", 1},
@@ -238,25 +241,34 @@ func TestEnds(t *testing.T) {
 				assert.True(t, failed.IsError)
 				assert.Contains(t, failed.text(), "Claude job "+id+" failed: "+tt.message)
 			}
+			assert.NotContains(t, f.seen.String(), "secret of the provider")
+			assert.NotContains(t, f.stderr.String(), "secret of the provider")
 		})
 	}
-	assert.NotContains(t, f.seen.String(), "secret of the provider")
-	assert.NotContains(t, f.stderr.String(), "secret of the provider")
 }
 
-func TestRetryIsOneStatus(t *testing.T) {
+// testRetryIsOneStatus: a blank result starts a second process for the same job.
+func testRetryIsOneStatus(t *testing.T) {
 	f := start(t, nil)
 	mark := filepath.Join(f.workspace, "first")
-	id := f.review(script(do("event", "type", "assistant"), do("pause", "ms", 100), do("first-time", "path", mark), do("result"), do("result", "text", "ok")))
+	id := f.review(script(f.record(), do("event", "type", "assistant"), do("pause", "ms", 100), do("first-time", "path", mark), do("result"), do("result", "text", "ok")))
 	end := f.over(id)
-	assert.Equal(t, 4, end.cursor(), "reviewing, retrying, reviewing, completed")
+	assert.Equal(t, "completed", end.state())
+	assert.Equal(t, id, end.job())
+	assert.Equal(t, 4, end.cursor(), "reviewing, one retrying, reviewing, completed")
+	assert.Equal(t, "ok", f.call("claude-result", map[string]any{"jobId": id}).text())
+	runs := f.recorded()
+	require.Len(t, runs, 2)
+	assert.NotEqual(t, runs[0].PID, runs[1].PID)
+	assert.Equal(t, runs[0].Stdin, runs[1].Stdin, "the same prompt")
 	assert.Regexp(t, `state=completed attempts=2`, f.stderr.String())
 }
 
-func TestProgressBesideStatus(t *testing.T) {
+// testProgressBesideStatus: exactly one notification before each status.
+func testProgressBesideStatus(t *testing.T) {
 	f := start(t, nil)
 	id := f.review(script(do("event", "type", "assistant"), do("pause", "ms", 400), do("result", "text", "ok")))
-	last := 0.0
+	last, notes := 0.0, 0
 	for cursor := 0; ; {
 		call := f.send("tools/call", map[string]any{"name": "claude-status", "_meta": map[string]any{"progressToken": "mine"},
 			"arguments": map[string]any{"jobId": id, "cursor": cursor, "wait_ms": 15000}})
@@ -271,12 +283,14 @@ func TestProgressBesideStatus(t *testing.T) {
 		assert.Equal(t, "mine", params.Token)
 		assert.Greater(t, params.Progress, last)
 		last = params.Progress
+		notes++
 		assert.True(t, strings.HasPrefix(params.Message, "Claude: "))
 		r := f.next()
 		require.Equal(t, float64(call), r.ID, "exactly one, before the result")
 		a := f.result(r)
 		assert.Equal(t, params.Message, a.Structured["message"])
 		if cursor = a.cursor(); a.state() == "completed" {
+			assert.GreaterOrEqual(t, notes, 2)
 			return
 		}
 	}
@@ -295,12 +309,15 @@ func TestHeartbeat(t *testing.T) {
 	assert.Equal(t, "claude-status", pending.Structured["next"].(map[string]any)["tool"])
 }
 
-func TestPaging(t *testing.T) {
+// testPaging: pages are counted in code points.
+func testPaging(t *testing.T) {
 	f := start(t, nil)
 	id := f.review(script(do("result", "text", "🙂", "repeat", 32780)))
 	require.Equal(t, "completed", f.over(id).state())
 	first := f.call("claude-result", map[string]any{"jobId": id, "offset": 0})
+	assert.Equal(t, strings.Repeat("🙂", 32768), first.text())
 	assert.Equal(t, 32768.0, first.Structured["nextOffset"])
+	assert.Equal(t, 32780.0, first.Structured["endOffset"])
 	assert.Equal(t, false, first.Structured["done"])
 	second := f.call("claude-result", map[string]any{"jobId": id, "offset": 32768})
 	assert.Equal(t, strings.Repeat("🙂", 12), second.text())
@@ -311,28 +328,58 @@ func TestPaging(t *testing.T) {
 	assert.NotEmpty(t, end.text())
 }
 
-func TestCapacityAndRetention(t *testing.T) {
-	f := start(t, func(c *Config) { c.MaxActive, c.MaxRetained, c.Retention = 2, 2, 400*time.Millisecond })
-	first, second := f.review(script(do("until-interrupt"))), f.review(script(f.record(), do("until-interrupt")))
+// testRetention: a job expires once it has been over for the time of retention,
+// and not before it is over.
+func testRetention(t *testing.T) {
+	f := start(t, func(c *Config) { c.Retention = 80 * time.Millisecond })
+	running := f.review(script(do("event", "type", "assistant"), do("until-interrupt")))
+	id := f.review(script(do("result", "text", "ok")))
+	require.Eventually(t, func() bool {
+		a := f.call("claude-result", map[string]any{"jobId": id})
+		return a.IsError && a.Structured["code"] == "job_not_found"
+	}, 10*time.Second, 20*time.Millisecond, "it expires")
+	assert.Regexp(t, `Claude job terminal.*job_id=`+id+` state=completed`, f.stderr.String())
+	for tool, args := range map[string]map[string]any{"claude-status": {"jobId": id, "cursor": 0}, "claude-cancel": {"jobId": id}} {
+		assert.Equal(t, map[string]any{"code": "job_not_found", "jobId": id}, f.call(tool, args).Structured, tool)
+	}
+	assert.False(t, f.call("claude-status", map[string]any{"jobId": running, "cursor": 0}).IsError, "one at work stays")
+}
+
+// testCapacity: a job too many is refused, and nothing is started for it.
+func testCapacity(t *testing.T) {
+	f := start(t, func(c *Config) { c.MaxActive, c.MaxRetained = 2, 2 })
+	ids := []string{f.review(script(do("until-interrupt"))), f.review(script(do("until-interrupt")))}
 	a := f.call("claude-start", map[string]any{"prompt": script(f.record()), "cwd": f.workspace})
 	assert.True(t, a.IsError)
 	assert.Equal(t, map[string]any{"code": "job_capacity_full", "activeJobs": 2.0, "retainedJobs": 2.0, "maxActiveJobs": 2.0, "maxRetainedJobs": 2.0}, a.Structured)
-	for _, id := range []string{first, second} {
+	for _, id := range ids {
 		f.call("claude-cancel", map[string]any{"jobId": id})
-		f.over(id)
+		assert.Equal(t, "canceled", f.over(id).state(), "the others go on")
 	}
-	assert.LessOrEqual(t, len(f.recorded()), 1, "the refused one was not started")
-
-	third := f.review(script(do("result", "text", "ok"))) // evicts the oldest that was collected
-	assert.Equal(t, "job_not_found", f.call("claude-status", map[string]any{"jobId": first, "cursor": 0}).Structured["code"])
-	f.over(third)
-	require.Eventually(t, func() bool {
-		return f.call("claude-status", map[string]any{"jobId": third, "cursor": 0}).Structured["code"] == "job_not_found"
-	}, 5*time.Second, 50*time.Millisecond, "it expires")
+	assert.Empty(t, f.recorded(), "the refused one was not started")
 }
 
-// TestDisconnect: what runs when the client leaves is interrupted and reaped.
-func TestDisconnect(t *testing.T) {
+// testRetained: a full table gives up the oldest job that was read, and no other.
+func testRetained(t *testing.T) {
+	f := start(t, func(c *Config) { c.MaxRetained = 2 })
+	var ids []string
+	for _, text := range []string{"first", "second"} {
+		ids = append(ids, f.review(script(do("result", "text", text))))
+		require.Equal(t, "completed", f.over(ids[len(ids)-1]).state())
+	}
+	refused := f.call("claude-start", map[string]any{"prompt": "x", "cwd": f.workspace})
+	assert.Equal(t, "job_capacity_full", refused.Structured["code"], "none was read so far")
+	for _, id := range ids {
+		assert.Equal(t, true, f.call("claude-result", map[string]any{"jobId": id}).Structured["done"])
+	}
+	third := f.review(script(do("result", "text", "third")))
+	assert.Equal(t, "job_not_found", f.call("claude-status", map[string]any{"jobId": ids[0], "cursor": 0}).Structured["code"])
+	assert.Equal(t, "second", f.call("claude-result", map[string]any{"jobId": ids[1]}).text(), "the newer one stays")
+	assert.Equal(t, "completed", f.over(third).state())
+}
+
+// testDisconnect: what runs when the client leaves is interrupted and reaped.
+func testDisconnect(t *testing.T) {
 	f := start(t, nil)
 	id := f.review(script(do("event", "type", "assistant"), do("until-interrupt"), f.record(), do("exit")))
 	f.follow(id, func(a answer) bool { return a.state() == "running" })
@@ -345,6 +392,8 @@ func TestDisconnect(t *testing.T) {
 	assert.Len(t, f.recorded(), 1)
 	assert.False(t, f.Busy())
 	assert.Regexp(t, "state=canceled", f.stderr.String())
+	assert.NoDirExists(t, fmt.Sprintf("/proc/%d", f.recorded()[0].PID))
+	assert.Empty(t, f.processes())
 }
 
 // TestManyAtOnce: eight reviews side by side, a ninth is refused.
