@@ -76,7 +76,7 @@ func TestFakeClaudeFaults(t *testing.T) {
 	for name, tt := range map[string]struct{ prompt, state, message string }{
 		"a result, then it never exits":    {`[{"do":"result","text":"ok"},{"do":"ignore-term"},{"do":"linger"},{"do":"stall"}]`, "completed", "ok"},
 		"a line of 100 MB":                 {`[{"do":"stdout-bytes","repeat":100000000},{"do":"stall"}]`, "failed", "Claude: one output event exceeded the stream safety limit"},
-		"invalid UTF-8":                    {`[{"do":"stdout","text":"{\"type\":\"assistant\",\"x\":\"\ufffd\"}\n"},{"do":"result","text":"ok"}]`, "completed", "ok"},
+		"invalid UTF-8":                    {`[` + invalidEvent + `,{"do":"result","text":"ok"}]`, "completed", "ok"},
 		"a child in the background":        {`[{"do":"linger"},{"do":"result","text":"ok"},{"do":"exit"}]`, "completed", "ok"},
 		"a write":                          {`[{"do":"write","path":"` + s.workspace + `/x","text":"x"}]`, "completed", "open " + s.workspace + "/x: read-only file system"},
 		"nothing at all and a zero":        {`[{"do":"exit"}]`, "failed", "Claude: provider exited without a result"},

@@ -94,6 +94,7 @@ func makeFaults(t *testing.T, table *faultTable, runtime string) {
 			})
 		}
 	}
+	makeClaudeFaults(t, table, runtime)
 	if len(together) == 0 {
 		return
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,6 +59,13 @@ func (c *cli) step(s step) {
 		fmt.Printf(`{"type":%q,"subtype":%q,"text":%q}`+"\n", s.Type, s.Subtype, s.Text)
 	case "stdout": // as it is, so a part of a line too
 		_, _ = os.Stdout.WriteString(s.text())
+	case "stdout-hex": // bytes that no JSON string holds
+		b, err := hex.DecodeString(s.Text)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		_, _ = os.Stdout.Write(b)
 	case "stderr":
 		_, _ = os.Stderr.WriteString(s.text())
 	case "stdout-bytes":

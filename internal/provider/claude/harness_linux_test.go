@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -304,6 +305,11 @@ func do(what string, more ...any) map[string]any {
 		step[more[i].(string)] = more[i+1]
 	}
 	return step
+}
+
+// raw are bytes of stdout that no JSON string of a script holds.
+func raw(bytes string) map[string]any {
+	return do("stdout-hex", "text", hex.EncodeToString([]byte(bytes)))
 }
 
 func (f *fixture) record() map[string]any { return do("record", "path", f.records) }

@@ -221,7 +221,7 @@ func TestEnds(t *testing.T) {
 		"a blank result, twice":            {[]map[string]any{do("result")}, "failed", "Claude: returned an empty result twice", 2},
 		"a result that is no text, twice":  {[]map[string]any{do("stdout", "text", `{"type":"result","result":{"a":1}}`+"\n")}, "failed", "Claude: returned an empty result twice", 2},
 		"a blank result, then a good one":  {[]map[string]any{do("first-time", "path", mark), do("result"), do("result", "text", "ok")}, "completed", "Claude: completed", 2},
-		"invalid UTF-8":                    {[]map[string]any{do("stdout", "text", "{\"type\":\"assistant\",\"x\":\"\xff\"}\n"), do("result", "text", "ok")}, "completed", "Claude: completed", 1},
+		"invalid UTF-8":                    {[]map[string]any{raw("{\"type\":\"assistant\",\"x\":\"\xff\"}\n\xfe\n"), raw("{\"type\":\"result\",\"result\":\"\xffok\"}\n")}, "completed", "Claude: completed", 1},
 		"67 more than 10 MiB":              {[]map[string]any{do("result", "text", "é", "repeat", 5<<20+1)}, "failed", "Claude: final result exceeded the 10 MiB job limit", 1},
 		"exactly 10 MiB":                   {[]map[string]any{do("result", "text", "é", "repeat", 5<<20)}, "completed", "Claude: completed", 1},
 		"a line of more than 20 MiB":       {[]map[string]any{do("stdout-bytes", "repeat", 100<<20), do("stall")}, "failed", "Claude: one output event exceeded the stream safety limit", 1},
