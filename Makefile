@@ -8,7 +8,9 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)
-ARCH    := $(shell go env GOARCH)
+# Without Go the program is built in a container (see build).
+GO      := $(shell command -v go)
+ARCH    := $(if $(GO),$(shell go env GOARCH),linux)
 BIN     := $(CURDIR)/bin
 
 FUZZTIME  ?= 20000x
@@ -35,13 +37,30 @@ endef
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
+.PHONY: inits
+inits: # what the program carries to build images from; part of it under the build tag embedinit
+	@mkdir -p images/init
+	@for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(GO_BUILD) -o images/init/sandbox-init-linux-$$arch ./cmd/sandbox-init; done
+
 .PHONY: build
-build: ## build the programs for this machine and, statically, for Linux into bin/
+ifneq ($(GO),)
+build: inits ## build the programs for this machine and, statically, for Linux into bin/
 	@echo "building $(VERSION) into bin/" >&2
 	@mkdir -p bin
-	@$(GO_BUILD) -o bin/ ./cmd/...
-	@GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o bin/mcp-agents-linux-$(ARCH) ./cmd/mcp-agents
-	@GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -o bin/sandbox-init-linux-$(ARCH) ./cmd/sandbox-init
+	@$(GO_BUILD) -tags embedinit -o bin/ ./cmd/...
+	@GOOS=linux GOARCH=$(ARCH) $(GO_BUILD) -tags embedinit -o bin/mcp-agents-linux-$(ARCH) ./cmd/mcp-agents
+	@cp images/init/sandbox-init-linux-$(ARCH) bin/
+else
+build: front-end
+	@mkdir -p bin
+	@box=$$(docker create mcp-agents:$(VERSION)); docker cp -q "$$box:/usr/local/bin/mcp-agents" bin/ 2>/dev/null || \
+	  docker cp "$$box:/usr/local/bin/mcp-agents" bin/; docker rm "$$box" >/dev/null
+	@echo "bin/mcp-agents is for Linux, from the image mcp-agents:$(VERSION): there is no Go here" >&2
+endif
+
+.PHONY: front-end
+front-end: # the image mcp-agents; with an engine alone
+	@images/build.sh front-end $(VERSION)
 
 .PHONY: base-images
 base-images: ## find, pull or make the base images
@@ -49,14 +68,22 @@ base-images: ## find, pull or make the base images
 	@for name in BASE NODE_BASE GO_BASE; do printf '%-10s %s\n' "$$name" "$$(images/base/ensure.sh "$$name")"; done
 
 .PHONY: images
-images: ## build the images whose inputs changed: mcp-agents, mcp-agents/codex and mcp-agents/claude
+ifneq ($(GO),)
+images: build ## build the images whose inputs changed: mcp-agents, mcp-agents/codex and mcp-agents/claude
 	@.ci/engine.sh
-	@mkdir -p bin
-	@arch=$$(docker version --format '{{.Server.Arch}}'); \
-	 GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/sandbox-init-linux-$$arch ./cmd/sandbox-init
 	@images/build.sh codex $(VERSION)
 	@images/build.sh claude $(VERSION)
 	@images/build.sh front-end $(VERSION)
+else
+images: build
+	@images/build.sh codex $(VERSION)
+	@images/build.sh claude $(VERSION)
+endif
+
+.PHONY: dist
+dist: build ## put programs for every platform, the images as archives, and checksums into dist/
+	@$(call with_engine,$(MAKE) images && .ci/dist.sh $(VERSION) images,\
+	  echo "dist: no engine: programs only" >&2; .ci/dist.sh $(VERSION))
 
 .PHONY: demo
 demo: build ## show the whole thing working, offline, with a scripted model
@@ -102,4 +129,4 @@ bench: build ## run the benchmarks (BENCH=regexp BENCHTIME=1s), then what a sand
 
 .PHONY: clean
 clean: ## remove bin/ (images stay: docker rmi mcp-agents mcp-agents/codex)
-	rm -rf bin
+	rm -rf bin dist images/init

@@ -135,6 +135,9 @@ func scriptCall(o *call.Options, server options.Options) (err error) {
 		o.Image = docker.DefaultImage(string(server.Provider))
 	}
 	o.Runtime, err = runtimeByName(string(server.Sandbox.Runtime), server.Sandbox.DockerHost)
+	if rt, ok := o.Runtime.(*docker.Runtime); ok {
+		rt.RunsIn(server.Sandbox.SelfContainer)
+	}
 	return err
 }
 

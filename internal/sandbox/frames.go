@@ -8,6 +8,9 @@ import (
 	"mcpagents/internal/wire"
 )
 
+// rebuild is what to do about an init of another protocol.
+const rebuild = "rebuild the image with `mcp-agents images build`, or use the mcp-agents that it was made for"
+
 // read handles frames until the stream ends. It waits for nothing but the
 // stream, so that no consumer can hold an exit or a pong back.
 func (s *Sandbox) read() {
@@ -49,6 +52,9 @@ func (s *Sandbox) handle(f wire.Frame) error {
 		if err := wire.Unmarshal(f, &e); err != nil {
 			return err
 		}
+		if e.Code == "version" {
+			e.Text = cut(e.Text) + ": " + rebuild
+		}
 		return &RemoteError{Code: cut(e.Code), Text: cut(e.Text)}
 	default:
 		return wire.Errorf("%s frame is not for the front end", f.Type)
@@ -61,8 +67,7 @@ func (s *Sandbox) handleHello(f wire.Frame) error {
 		return err
 	}
 	if w.Version != wire.Version {
-		return wire.Errorf("sandbox-init %s speaks version %d, this front end %d: rebuild the image with `make images`",
-			cut(w.Build), w.Version, wire.Version)
+		return wire.Errorf("sandbox-init %s speaks version %d, this front end %d: %s", cut(w.Build), w.Version, wire.Version, rebuild)
 	}
 	if s.greeted {
 		return wire.Errorf("a second hello")

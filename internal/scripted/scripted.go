@@ -91,11 +91,36 @@ func (m *Model) Close(ctx context.Context) error {
 	return m.close(ctx)
 }
 
+// containerBinary is where the front end's image has this program.
+const containerBinary = "/usr/local/bin/mcp-agents"
+
+// modelSpec is the sandbox of the model, and where this program is in it. A
+// front end in a container shares no file of its image with others: there the
+// model runs in a container of that image.
+func modelSpec(ctx context.Context, opts Options) (sandbox.Spec, string, error) {
+	spec := sandbox.Spec{Provider: "model", Instance: fmt.Sprint(os.Getpid()), Image: opts.Image, Network: "none", User: "1000:1000"}
+	if rt, ok := opts.Runtime.(interface {
+		OwnImage(context.Context) (string, error)
+	}); ok {
+		own, err := rt.OwnImage(ctx)
+		if err != nil {
+			return spec, "", fmt.Errorf("start the scripted model: %w", err)
+		}
+		if own != "" && opts.Binary == containerBinary {
+			spec.Image = own
+			return spec, containerBinary, nil
+		}
+	}
+	binary, err := linuxBinary(opts.Binary)
+	spec.Mounts = []sandbox.Mount{{Path: binary, ReadOnly: true}}
+	return spec, binary, err
+}
+
 // startContainer runs this program as the model in a sandbox of its own. A
 // scenario file comes in on its stdin: the container sees no file of the host
 // but the program.
 func startContainer(ctx context.Context, opts Options) (_ *Model, err error) {
-	binary, err := linuxBinary(opts.Binary)
+	spec, binary, err := modelSpec(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +128,6 @@ func startContainer(ctx context.Context, opts Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := sandbox.Spec{Provider: "model", Instance: fmt.Sprint(os.Getpid()), Image: opts.Image, Network: "none",
-		User: "1000:1000", Mounts: []sandbox.Mount{{Path: binary, ReadOnly: true}}}
 	box, err := sandbox.Open(ctx, opts.Runtime, spec, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, fmt.Errorf("start the scripted model: %w", err)

@@ -202,7 +202,7 @@ func TestPullFails(t *testing.T) {
 func TestOwnImageIsNotPulled(t *testing.T) {
 	g, rt := newRegistry(t)
 	_, err := rt.Inspect(t.Context(), DefaultImage("codex"))
-	require.ErrorContains(t, err, "build it with `make images`")
+	require.ErrorContains(t, err, "build it with `mcp-agents images build codex`")
 	require.Empty(t, g.began)
 }
 

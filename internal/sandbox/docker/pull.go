@@ -41,6 +41,8 @@ type pull struct {
 	done chan struct{}
 	err  error // once done
 
+	report func(string)
+
 	mu    sync.Mutex
 	state string
 }
@@ -63,7 +65,7 @@ func (p *pulls) get(ctx context.Context, e *engine, ref string) error {
 	p.mu.Lock()
 	one := p.running[ref]
 	if one == nil {
-		one = &pull{done: make(chan struct{}), state: "starting"}
+		one = &pull{done: make(chan struct{}), state: "starting", report: func(s string) { slog.Info(s) }}
 		p.running[ref] = one
 		p.owned.Go(func() {
 			one.err = one.run(p.ctx, e, ref)
@@ -97,7 +99,7 @@ func (p *pull) progress() string {
 // run pulls and logs the progress. Only the context bounds it: an image may be
 // large and the line slow.
 func (p *pull) run(ctx context.Context, e *engine, ref string) error {
-	slog.Info("pulling image " + ref)
+	p.report("pulling image " + ref)
 	answer, err := e.ImagePull(ctx, ref, image.PullOptions{})
 	if err != nil {
 		return e.failure(err)
@@ -118,7 +120,7 @@ func (p *pull) run(ctx context.Context, e *engine, ref string) error {
 		err := decoder.Decode(&m)
 		switch {
 		case errors.Is(err, io.EOF):
-			slog.Info("pulled image " + ref)
+			p.report("pulled image " + ref)
 			return nil
 		case err != nil:
 			return fmt.Errorf("read the progress: %w", err)
@@ -131,7 +133,7 @@ func (p *pull) run(ctx context.Context, e *engine, ref string) error {
 		}
 		if time.Since(reported) >= pullReport {
 			reported = time.Now()
-			slog.Info("pulling image " + ref + ": " + p.progress())
+			p.report("pulling image " + ref + ": " + p.progress())
 		}
 	}
 }

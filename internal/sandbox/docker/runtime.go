@@ -45,8 +45,11 @@ func New(host string) (*Runtime, error) {
 	return r, nil
 }
 
+// imagePrefix begins the names of our images.
+const imagePrefix = "mcp-agents/"
+
 // DefaultImage is the image of a provider that belongs to this build.
-func DefaultImage(provider string) string { return "mcp-agents/" + provider + ":" + version.Version }
+func DefaultImage(provider string) string { return imagePrefix + provider + ":" + version.Version }
 
 // Name is docker.
 func (r *Runtime) Name() string { return "docker" }
@@ -84,7 +87,7 @@ func (r *Runtime) Inspect(ctx context.Context, ref string) (Image, error) {
 		info, err = e.inspectImage(ctx, ref)
 	}
 	if errdefs.IsNotFound(err) {
-		return Image{}, &ImageError{ref, "is missing: build it with `make images`, or name another with --image"}
+		return Image{}, &ImageError{ref, "is missing: build it with " + buildCommand(ref) + ", or name another with --image"}
 	}
 	if err != nil {
 		return Image{}, e.failure(fmt.Errorf("inspect the image: %w", err))
@@ -103,13 +106,35 @@ func imageOf(ref string, info image.InspectResponse) (Image, error) {
 	if info.Config != nil {
 		labels = info.Config.Labels
 	}
-	if got := labels[LabelProtocol]; got != strconv.Itoa(wire.Version) {
-		if got == "" {
-			return Image{}, &ImageError{ref, "holds no sandbox-init (no label " + LabelProtocol + "): build one with `make images`"}
-		}
-		return Image{}, &ImageError{ref, fmt.Sprintf("speaks sandbox protocol %s and this front end %d: rebuild it with `make images`", got, wire.Version)}
+	if err := protocolProblem(ref, labels[LabelProtocol]); err != nil {
+		return Image{}, err
 	}
 	return Image{ID: info.ID, CLIVersion: labels[LabelCLI]}, nil
+}
+
+// protocolProblem is why an image whose label says this protocol cannot be
+// used, and what to do.
+func protocolProblem(ref, protocol string) error {
+	number, err := strconv.Atoi(protocol)
+	switch {
+	case protocol == "":
+		return &ImageError{ref, "holds no sandbox-init (no label " + LabelProtocol + "): build one with " + buildCommand(ref)}
+	case err == nil && number > wire.Version:
+		return &ImageError{ref, fmt.Sprintf("speaks sandbox protocol %d and this front end only %d: use the mcp-agents that the image was made for, "+
+			"or rebuild the image with %s", number, wire.Version, buildCommand(ref))}
+	case number != wire.Version:
+		return &ImageError{ref, fmt.Sprintf("speaks sandbox protocol %s and this front end %d: rebuild it with %s", protocol, wire.Version, buildCommand(ref))}
+	}
+	return nil
+}
+
+// buildCommand is what makes the image that a provider uses.
+func buildCommand(ref string) string {
+	name, ok := strings.CutPrefix(ref, imagePrefix)
+	if name, _, _ = strings.Cut(name, ":"); !ok || name == "" {
+		return "`mcp-agents images build`"
+	}
+	return "`mcp-agents images build " + name + "`"
 }
 
 // Start makes the container, attaches to it and starts it, in that order: an

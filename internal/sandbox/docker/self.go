@@ -39,6 +39,26 @@ func (r *Runtime) locate(ctx context.Context, e *engine, mounts []sandbox.Mount)
 	return out, nil
 }
 
+// OwnImage is the image of the container that this process runs in, or empty
+// when it runs in none of that engine's.
+func (r *Runtime) OwnImage(ctx context.Context) (string, error) {
+	e, err := r.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	own, ok, err := r.ownContainer(ctx, e)
+	if err != nil || !ok {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	info, err := e.ContainerInspect(ctx, own.ID)
+	if err != nil {
+		return "", e.failure(fmt.Errorf("inspect our own container: %w", err))
+	}
+	return info.Image, nil
+}
+
 // ownContainer looks this process's container up at the engine. There is none
 // on a plain machine, nor when the engine does not know it: then the engine
 // runs inside our container, or elsewhere, and paths are the engine's own.

@@ -1,0 +1,7 @@
+//go:build !embedinit
+
+package images
+
+import "embed"
+
+var inits embed.FS
