@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/stdio"
 )
 
@@ -34,7 +35,7 @@ func TestParentDies(t *testing.T) {
 				b := startBridge(t, Config{Watchdog: dog}, launched{codex: codex})
 				b.read()
 				start := time.Now()
-				b.send(initializeLine, callLine)
+				b.send(codextest.InitializeLine, codextest.CallLine)
 				b.output()
 				time.Sleep(tt.want - time.Since(start) - time.Second) // of the bubble's clock
 				assert.NotContains(t, codex.got(), "client disconnected")
@@ -57,9 +58,9 @@ func TestClientIdle(t *testing.T) {
 		after time.Duration // when the bridge ends; 0: not by itself
 	}{
 		{"nothing comes", nil, time.Minute, time.Minute},
-		{"each message counts", []string{initializeLine, listLine}, time.Minute, time.Minute + 2*time.Second},
-		{"a request is open", []string{initializeLine, callLine}, time.Minute, 0},
-		{"off", []string{initializeLine}, 0, 0},
+		{"each message counts", []string{codextest.InitializeLine, codextest.ListLine}, time.Minute, time.Minute + 2*time.Second},
+		{"a request is open", []string{codextest.InitializeLine, codextest.CallLine}, time.Minute, 0},
+		{"off", []string{codextest.InitializeLine}, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
