@@ -27,7 +27,13 @@ type halfOpen struct {
 // newHalfOpen returns a link to the engine whose socket is at a path.
 func newHalfOpen(t *testing.T, engine string, all bool) *halfOpen {
 	t.Helper()
-	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	return linkAt(t, filepath.Join(t.TempDir(), "s"), engine, all)
+}
+
+// linkAt is newHalfOpen with a path of its own.
+func linkAt(t *testing.T, path, engine string, all bool) *halfOpen {
+	t.Helper()
+	listener, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	h := &halfOpen{listener: listener, engine: engine, frozen: make(chan struct{}), all: all}
 	h.tasks.Go(h.accept)

@@ -218,7 +218,11 @@ func localVersion(ctx context.Context) (string, error) {
 // not share.
 func resolveRoots(opts options.Options, dir string, private []string) (workspace.Roots, error) {
 	userHome, _ := os.UserHomeDir()
-	return workspace.Resolve(opts.Sandbox.Workspaces, dir, userHome, private)
+	roots, err := workspace.Resolve(opts.Sandbox.Workspaces, dir, userHome, private)
+	if err == nil && opts.Sandbox.Runtime == options.RuntimeDocker {
+		err = roots.Mountable()
+	}
+	return roots, err
 }
 
 // codexHomes is where the local runtime makes Codex's private homes.

@@ -46,7 +46,7 @@ func Load(path string) (*Authorities, error) {
 		real, err = filepath.EvalSymlinks(real)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find the certificate authorities: %w", err)
+		return nil, fmt.Errorf("find the certificate authorities in %s: %w", path, err)
 	}
 	data, err := readFile(real)
 	if err == nil {

@@ -71,6 +71,22 @@ func Resolve(named []string, startDir, home string, private []string) (Roots, er
 	return r, nil
 }
 
+// ofContainers are directories that every container has of its own: one that is
+// mounted there takes the CLI, its libraries or its init away.
+var ofContainers = []string{"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/tmp", "/usr", "/usr/bin", "/usr/lib",
+	"/usr/local", "/usr/local/bin"}
+
+// Mountable returns a *[RootError] for a root that no container can have at the
+// same path.
+func (r Roots) Mountable() error {
+	for _, dir := range r.dirs {
+		if slices.Contains(ofContainers, dir) {
+			return &RootError{Path: dir, Problem: "is a directory that a container has of its own"}
+		}
+	}
+	return nil
+}
+
 // resolveDir resolves links before "..", as the kernel does: in "link/.." it
 // is the parent of the link's target, which filepath.Abs would lose.
 func resolveDir(path, base string) (string, error) {

@@ -208,3 +208,19 @@ func TestCwdNeverLeavesTheRoot(t *testing.T) {
 		assert.True(t, filepath.IsLocal(rel), dir)
 	})
 }
+
+func TestMountable(t *testing.T) {
+	own := t.TempDir()
+	for dir, want := range map[string]bool{"/": false, "/usr": false, "/etc": false, own: true} {
+		roots, err := Resolve([]string{dir, own}, own, "", nil)
+		require.NoError(t, err)
+		err = roots.Mountable()
+		if want {
+			require.NoError(t, err)
+			continue
+		}
+		var root *RootError
+		require.ErrorAs(t, err, &root)
+		require.Contains(t, err.Error(), "is a directory that a container has of its own; name an existing directory with --workspace")
+	}
+}
