@@ -263,16 +263,42 @@ func (i *instance) Destroy(ctx context.Context) error {
 	// A kept connection may have gone half open: what follows uses new ones. The
 	// client stays usable, this only lets its idle connections go.
 	_ = i.engine.Client.Close()
-	remove, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	err := i.engine.ContainerRemove(remove, i.id, container.RemoveOptions{Force: true, RemoveVolumes: true})
-	if err != nil && !gone(err) && !errdefs.IsConflict(err) { // conflict: the removal is under way
-		return i.engine.failure(fmt.Errorf("remove container %.12s: %w", i.id, err))
-	}
-	if err := i.awaitRemoval(ctx, callTimeout); err != nil {
+	if err := i.remove(ctx); err != nil {
 		return fmt.Errorf("container %.12s is still there (remove it with `docker rm -f %.12s`): %w", i.id, i.id, err)
 	}
 	return nil
+}
+
+// removeAgain is the pause after a removal that the engine could not do.
+const removeAgain = 500 * time.Millisecond
+
+// remove removes the container by force. An engine that was just started again,
+// or that is busy, may fail to (its files are in use) and can a moment later;
+// one that cannot be reached ends the attempt.
+func (i *instance) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for {
+		err := i.engine.ContainerRemove(ctx, i.id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		switch {
+		case gone(err):
+			return nil
+		case err == nil, errdefs.IsConflict(err): // conflict: the removal is under way
+			if err = i.awaitRemoval(ctx, 2*time.Second); err == nil {
+				return nil
+			}
+		default:
+			err = i.engine.failure(err)
+			if _, unreachable := errors.AsType[*EngineError](err); unreachable {
+				return err
+			}
+		}
+		select {
+		case <-time.After(removeAgain):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // awaitRemoval waits until the engine no longer knows the container. The
