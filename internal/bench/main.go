@@ -1,6 +1,7 @@
 // Bench measures what a sandbox costs, each figure beside the same thing done
 // bare in the same run, and prints the ratios with their aims. `make bench`
-// runs it. It needs an engine with the Codex image, and nothing else running.
+// runs it. It needs an engine with the images, and nothing else running. Names
+// on the command line, such as "claude", choose what is measured.
 package main
 
 import (
@@ -48,8 +49,11 @@ func run(ctx context.Context) error {
 	}{
 		{"start", b.startContainer}, {"local start", b.startLocal}, {"cold sandbox", b.coldSandbox}, {"spare", b.spares},
 		{"round trip", b.roundTrip}, {"throughput", b.throughput}, {"local throughput", b.localThroughput},
-		{"idle memory", b.idleMemory}, {"eight at once", b.eightAtOnce}, {"spares' memory", b.spareMemory},
+		{"idle memory", b.idleMemory}, {"claude", b.claude}, {"eight at once", b.eightAtOnce}, {"spares' memory", b.spareMemory},
 	} {
+		if chosen := os.Args[1:]; len(chosen) > 0 && !slices.Contains(chosen, m.name) {
+			continue
+		}
 		fmt.Fprintln(os.Stderr, "measuring:", m.name)
 		if err := m.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
