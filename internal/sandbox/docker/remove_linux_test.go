@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 // An engine that was just started again may fail to remove a container whose
@@ -60,4 +62,28 @@ func TestRemovalIsTriedAgain(t *testing.T) {
 		err = (&instance{engine: e, id: "0123456789abcdef"}).Destroy(t.Context())
 		require.ErrorContains(t, err, "container 0123456789ab is still there (remove it with `docker rm -f 0123456789ab`)")
 	})
+}
+
+// The engine's client leaves a goroutine behind for each wait whose answer
+// nobody takes.
+func TestAwaitRemovalLeavesNoGoroutine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	stop := serveOn(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/wait") {
+			_, _ = w.Write([]byte(`{"StatusCode":0}`))
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // so that the other answer comes first
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	e, err := dial(endpoint{host: "unix://" + path})
+	require.NoError(t, err)
+	for range 20 {
+		require.NoError(t, (&instance{engine: e, id: "id"}).awaitRemoval(t.Context(), time.Second))
+	}
+	require.NoError(t, e.Close())
+	stop()
+	require.NoError(t, goleak.Find())
 }

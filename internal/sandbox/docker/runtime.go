@@ -308,6 +308,15 @@ func (i *instance) awaitRemoval(ctx context.Context, limit time.Duration) error 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	removed, failed := i.engine.ContainerWait(ctx, i.id, container.WaitConditionRemoved)
+	defer func() { // its goroutine waits until its one value is taken
+		cancel()
+		if removed != nil && failed != nil {
+			select {
+			case <-removed:
+			case <-failed:
+			}
+		}
+	}()
 	look := time.NewTicker(200 * time.Millisecond)
 	defer look.Stop()
 	for {
