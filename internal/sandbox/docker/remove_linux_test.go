@@ -71,7 +71,11 @@ func TestAwaitRemovalLeavesNoGoroutine(t *testing.T) {
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	stop := serveOn(t, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/wait") {
+		w.Header().Set("Api-Version", "1.41")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/_ping"):
+			return
+		case strings.HasSuffix(r.URL.Path, "/wait"):
 			_, _ = w.Write([]byte(`{"StatusCode":0}`))
 			return
 		}
