@@ -17,6 +17,7 @@ FUZZTIME  ?= 20000x
 BENCH     ?= .
 BENCHTIME ?= 1s
 ROUNDS    ?= 20
+CALLS     ?= 2000
 
 # Static, free of this machine's paths, and the same bytes from the same sources: the images' digests rely on it.
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w'
@@ -116,6 +117,11 @@ fuzz: ## run each fuzz target for FUZZTIME (default 20000x: that many inputs)
 faults: build ## make every fault ROUNDS times and print what it left (default 20)
 	@$(call with_engine,$(MAKE) images,echo "faults: no engine: on the local runtime only" >&2)
 	@go test ./internal/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -parallel 2 -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
+
+.PHONY: soak
+soak: build ## play CALLS calls of Codex over one connection on each runtime and print what was left (default 2000)
+	@$(call with_engine,$(MAKE) images,echo "soak: no engine: on the local runtime only" >&2)
+	@go test ./internal/codexe2e -run '^TestSoak$$' -soak $(CALLS) -count=1 -v -timeout $$(( $(CALLS) / 50 + 10 ))m
 
 .PHONY: soak-sandbox
 soak-sandbox: build ## use sandboxes at random ROUNDS times on each runtime and look for leaks (try 1000)

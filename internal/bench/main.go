@@ -48,7 +48,8 @@ func run(ctx context.Context) error {
 		do   func(context.Context) error
 	}{
 		{"start", b.startContainer}, {"local start", b.startLocal}, {"cold sandbox", b.coldSandbox}, {"spare", b.spares},
-		{"round trip", b.roundTrip}, {"throughput", b.throughput}, {"local throughput", b.localThroughput},
+		{"round trip", b.roundTrip}, {"frames beside calls", b.frames}, {"status poll", b.statusPoll}, {"retained jobs", b.retainedJobs},
+		{"throughput", b.throughput}, {"local throughput", b.localThroughput},
 		{"idle memory", b.idleMemory}, {"claude", b.claude}, {"eight at once", b.eightAtOnce}, {"spares' memory", b.spareMemory},
 	} {
 		if chosen := os.Args[1:]; len(chosen) > 0 && !slices.Contains(chosen, m.name) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -103,6 +104,23 @@ type server struct {
 	in  io.WriteCloser
 	out *bufio.Reader
 	err bytes.Buffer
+
+	asked int // calls of ask
+}
+
+// open starts a server and does the handshake.
+func open(ctx context.Context, cmd *exec.Cmd) (*server, error) {
+	s, err := startServer(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.WriteString(s.in, handshake); err == nil {
+		err = s.until(ctx, []byte(`"id":2`))
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.kill())
+	}
+	return s, nil
 }
 
 func startServer(cmd *exec.Cmd) (*server, error) {
@@ -122,16 +140,28 @@ func startServer(cmd *exec.Cmd) (*server, error) {
 
 // until reads lines until one holds the text.
 func (s *server) until(ctx context.Context, text []byte) error {
+	_, err := s.lineWith(ctx, text)
+	return err
+}
+
+// lineWith reads lines until one holds the text, and returns that.
+func (s *server) lineWith(ctx context.Context, text []byte) ([]byte, error) {
 	for ctx.Err() == nil {
 		line, err := s.out.ReadBytes('\n')
 		if bytes.Contains(line, text) {
-			return nil
+			return line, nil
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %s", err, s.err.String())
+			return nil, fmt.Errorf("%w: %s", err, s.err.String())
 		}
 	}
-	return ctx.Err()
+	return nil, ctx.Err()
+}
+
+// kill ends a server whose calls have not ended.
+func (s *server) kill() error {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	return s.close()
 }
 
 func (s *server) close() error {

@@ -86,6 +86,11 @@ func (s *server) step(m message, st step, cancelled <-chan struct{}) bool {
 		s.write(string(b))
 	case "event":
 		s.event(m, st)
+	case "ticks": // Code events, a wait after each
+		for range st.Code {
+			s.event(m, st)
+			time.Sleep(time.Duration(st.MS) * time.Millisecond)
+		}
 	case "wait": // a cancel does not end it
 		time.Sleep(time.Duration(st.MS) * time.Millisecond)
 	case "until-cancelled":

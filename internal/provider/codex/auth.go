@@ -20,7 +20,9 @@ var refusals = []string{
 	"authentication token has been invalidated",
 }
 
-// loginRefused reports whether a turn's result is an error that says so.
+// loginRefused reports whether a turn's result is an error that says so. One of
+// more than 10 MiB is passed on in pieces and is not looked at: what Codex says
+// of a refused login is a sentence, and its event says it as well.
 func loginRefused(result json.RawMessage) bool {
 	var r struct {
 		IsError bool `json:"isError"`

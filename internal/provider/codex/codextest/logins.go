@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/relay"
 )
 
 // checkLoginAnswer asserts the answer that says that the login is not valid.
@@ -85,6 +87,19 @@ func logins(l *table) {
 		b.expect(FailedTurn(4, "another failure: 401 from a server of the workspace"))
 		b.rotates()
 		b.leave()
+		assert.True(t, b.stage.WrittenBack())
+	})
+	l.scenario("161 a failed turn of more than 10 MiB is not searched", cfg, func(t testing.TB, b *Bridge) {
+		b.send(TurnCall(3, ""))
+		long := FailedTurn(3, strings.Repeat("x", relay.MaxLine)+" refresh token was revoked")
+		b.saysLater(long)
+		b.streamed(long)
+		b.send(TurnCall(4, ""))
+		b.says(Native(4, "four"))
+		b.expect(Native(4, "four"))
+		b.rotates()
+		b.leave()
+		b.logsNone(CodeLogin)
 		assert.True(t, b.stage.WrittenBack())
 	})
 	l.scenario("157 not of this process's turns", cfg, func(t testing.TB, b *Bridge) {
