@@ -41,7 +41,7 @@ func TestSoak(t *testing.T) {
 		mark := fmt.Sprintf("soak-%d", time.Now().UnixNano())
 		s.env = []string{"MCP_AGENTS_CODEX_CANCEL_GRACE_MS=2000", "MCP_AGENTS_CODEX_TERMINAL_GRACE_MS=100", "MCP_AGENTS_CODEX_PROGRESS_INTERVAL_MS=20",
 			"MCP_AGENTS_CODEX_WAIT_INTERVAL_MS=100", "MCP_AGENTS_CODEX_CLIENT_GONE_GRACE_MS=500", "CODEXE2E_MARK=" + mark}
-		s.args = []string{"--codex_idle_timeout", "2", "--env", "CODEXE2E_MARK"}
+		s.args = []string{"--codex_idle_timeout", "1", "--env", "CODEXE2E_MARK"}
 		c := s.start(t)
 		require.NotEmpty(t, marked(mark, c.cmd.Process.Pid), "the observer must see what runs")
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 			if rng.IntN(10) == 0 {
 				c.pause(time.Duration(rng.IntN(200)) * time.Millisecond)
 			}
-			if i := rng.IntN(len(open)); rng.IntN(6) == 0 && c.answers(open[i].id) == 0 {
+			if i := rng.IntN(len(open)); rng.IntN(15) == 0 && c.answers(open[i].id) == 0 {
 				c.cancel(open[i].id)
 				cancelled[open[i].id] = true
 				counts["cancelled"]++
@@ -77,7 +77,11 @@ func TestSoak(t *testing.T) {
 				switch {
 				case cancelled[o.id]:
 				case c.answers(o.id) > 0:
-					counts[kinds[o.kind].name]++
+					name := kinds[o.kind].name
+					if c.answer(o.id).Error != nil {
+						name = "timed out"
+					}
+					counts[name]++
 				default:
 					rest = append(rest, o)
 				}
