@@ -85,11 +85,12 @@ func TestTrustedWorkspace(t *testing.T) {
 func TestFailureShapes(t *testing.T) {
 	f := start(t, nil)
 	exits := map[string]map[string]any{
-		"exit 0": do("exit", "code", 0), "exit 1": do("exit", "code", 1), "killed": do("signal", "code", 9),
+		"exit 0": do("exit", "code", 0), "exit 1": do("exit", "code", 1), "exit 137": do("exit", "code", 137), "killed": do("signal", "code", 9),
 	}
-	failures := map[string]string{"exit 0": "", "exit 1": "claude failed: exit code 1", "killed": "claude failed: killed by SIGKILL"}
+	failures := map[string]string{"exit 0": "", "exit 1": "claude failed: exit code 1", "exit 137": "claude failed: exit code 137",
+		"killed": "claude failed: killed by SIGKILL"}
 	const limits = "rate limit: error 429, please run /login"
-	for _, exit := range []string{"exit 0", "exit 1", "killed"} {
+	for _, exit := range []string{"exit 0", "exit 1", "exit 137", "killed"} {
 		failed := failures[exit]
 		for name, tt := range map[string]struct {
 			steps   []map[string]any

@@ -27,6 +27,9 @@ const (
 	DefaultTermAfter  = time.Second
 	DefaultKillAfter  = time.Second
 	DefaultMaxChars   = 40_000
+	// DefaultFirstEvent is what a review has until the CLI says that it began,
+	// which it does before it asks its model anything.
+	DefaultFirstEvent = 2 * time.Minute
 	// DefaultStatusWait is how long a status call waits that names no time.
 	DefaultStatusWait = 10 * time.Second
 )
@@ -52,6 +55,10 @@ type Config struct {
 	// TermAfter and KillAfter are how long an interrupted review has until TERM,
 	// and then until KILL.
 	TermAfter, KillAfter time.Duration
+	// FirstEvent bounds the time to a review's first event. One that waits for a
+	// login, a terminal or the end of an input that it never gets says nothing,
+	// and would be waited for until the deadline.
+	FirstEvent time.Duration
 	// MaxChars is the longest answer of a call that waits, in code points.
 	MaxChars int
 
@@ -85,6 +92,7 @@ func New(cfg Config) *Provider {
 	cfg.JobTimeout = cmp.Or(cfg.JobTimeout, DefaultJobTimeout)
 	cfg.TermAfter = cmp.Or(cfg.TermAfter, DefaultTermAfter)
 	cfg.KillAfter = cmp.Or(cfg.KillAfter, DefaultKillAfter)
+	cfg.FirstEvent = cmp.Or(cfg.FirstEvent, DefaultFirstEvent)
 	cfg.MaxChars = cmp.Or(cfg.MaxChars, DefaultMaxChars)
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	p := &Provider{cfg: cfg, log: cfg.Log}

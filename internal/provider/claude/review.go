@@ -20,6 +20,7 @@ var (
 	errCanceled = errors.New("canceled")
 	errDeadline = errors.New("the deadline has passed")
 	errStopped  = errors.New("bridge stopped")
+	errSilent   = errors.New("no first event")
 )
 
 // observer hears of a review while it runs.
@@ -65,6 +66,7 @@ type attempted struct {
 	started  bool
 	startErr error
 	result   *result
+	silent   bool   // there was no event in the time for the first
 	tooLong  bool   // a line of the stream
 	detail   string // of an end that was not the CLI's own
 	closed   error  // why the sandbox could not be verified gone
@@ -81,6 +83,8 @@ func (p *Provider) decide(ctx context.Context, a attempted) outcome {
 	case !a.started:
 		p.log.Warn("Claude could not be started for a job", "error", a.startErr)
 		return failed("failed to start provider: " + a.startErr.Error())
+	case a.silent:
+		return failed(fmt.Sprintf("gave no first event within %dms: it may wait for a login or for an input", p.cfg.FirstEvent.Milliseconds()))
 	case a.tooLong:
 		return failed(errEventTooLong.Error())
 	case a.result == nil:
@@ -123,9 +127,13 @@ func (p *Provider) attempt(ctx context.Context, argv []string, prompt, dir, root
 	if err != nil {
 		return attempted{startErr: err}
 	}
-	r := &run{turn: t, see: see, term: p.cfg.TermAfter, kill: p.cfg.KillAfter, finished: make(chan struct{})}
-	r.play(ctx, prompt)
-	a = attempted{started: true, result: r.result, tooLong: r.tooLong, detail: endOf(t)}
+	heard, silent := context.WithCancelCause(ctx)
+	defer silent(nil)
+	first := time.AfterFunc(p.cfg.FirstEvent, func() { silent(errSilent) })
+	defer first.Stop()
+	r := &run{turn: t, see: see, first: first, term: p.cfg.TermAfter, kill: p.cfg.KillAfter, finished: make(chan struct{})}
+	r.play(heard, prompt)
+	a = attempted{started: true, result: r.result, tooLong: r.tooLong, detail: endOf(t), silent: errors.Is(context.Cause(heard), errSilent)}
 	if a.closed = t.Close(ctx); a.closed != nil {
 		p.log.Warn("a sandbox could not be removed", "error", a.closed)
 	}
@@ -153,6 +161,7 @@ func endOf(t *oneshot.Turn) string {
 type run struct {
 	turn       *oneshot.Turn
 	see        observer
+	first      *time.Timer // runs until the first event
 	term, kill time.Duration
 
 	finished chan struct{} // closed when the CLI has nothing more to do
@@ -195,6 +204,7 @@ func (r *run) hear(ctx context.Context, line []byte) {
 	if !alive {
 		return
 	}
+	r.first.Stop()
 	r.see.active()
 	if r.result != nil || ctx.Err() != nil {
 		return

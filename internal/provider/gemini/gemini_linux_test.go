@@ -117,39 +117,76 @@ func TestCall(t *testing.T) {
 	assert.Contains(t, run.Env, "GEMINI_API_KEY=key")
 }
 
-// TestFailureShapes: agy may exit 0 without a word, and its words never count.
+func do(what string, more ...any) map[string]any {
+	step := map[string]any{"do": what}
+	for i := 0; i+1 < len(more); i += 2 {
+		step[more[i].(string)] = more[i+1]
+	}
+	return step
+}
+
+// TestFailureShapes: how agy ended decides, then whether it said anything: it
+// may exit 0 without a word. What its words are about never counts.
 func TestFailureShapes(t *testing.T) {
 	f := start(t, nil)
-	step := func(what string, more map[string]any) map[string]any {
-		m := map[string]any{"do": what}
-		for k, v := range more {
-			m[k] = v
-		}
-		return m
-	}
-	out := func(text string) map[string]any { return step("stdout", map[string]any{"text": text}) }
-	err := func(text string) map[string]any { return step("stderr", map[string]any{"text": text}) }
-	exit := func(code int) map[string]any { return step("exit", map[string]any{"code": code}) }
-	for name, tt := range map[string]struct {
-		steps   []map[string]any
-		isError bool
-		text    string // the beginning
+	const limits = "rate limit: error 429, please log in"
+	const empty = "agy returned empty output (exit 0): it printed no answer, as it does when it is not logged in or wants a terminal"
+	for _, exit := range []struct {
+		name   string
+		step   map[string]any
+		failed string // empty: it ended well
 	}{
-		"an answer":                 {[]map[string]any{out("fine \n")}, false, "fine"},
-		"an answer about errors":    {[]map[string]any{out("rate limit 429")}, false, "rate limit 429"},
-		"JSON is not looked into":   {[]map[string]any{out(`{"type":"result","is_error":true,"result":"x"}`)}, false, `{"type":"result"`},
-		"only stderr":               {[]map[string]any{err("note")}, false, "note"},
-		"nothing":                   {[]map[string]any{exit(0)}, true, "agy returned empty output (exit 0)"},
-		"blank":                     {[]map[string]any{out(" \n")}, true, "agy returned empty output (exit 0)"},
-		"exit 1":                    {[]map[string]any{out("x"), err("why"), exit(1)}, true, "agy failed: exit code 1\nstderr:\nwhy"},
-		"exit 137":                  {[]map[string]any{exit(137)}, true, "agy failed: exit code 137"},
-		"killed":                    {[]map[string]any{step("signal", map[string]any{"code": 9})}, true, "agy failed: killed by SIGKILL"},
-		"too much":                  {[]map[string]any{step("stdout-bytes", map[string]any{"repeat": 10<<20 + 1}), step("stall", nil)}, true, "agy stdout maxBuffer exceeded"},
-		"a login that nobody gives": {[]map[string]any{out("visit https://…"), step("ignore-term", nil), step("stall", nil)}, true, "agy failed: killed by SIGKILL"},
+		{"exit 0", do("exit"), ""},
+		{"exit 1", do("exit", "code", 1), "agy failed: exit code 1"},
+		{"exit 137", do("exit", "code", 137), "agy failed: exit code 137"},
+		{"killed", do("signal", "code", 9), "agy failed: killed by SIGKILL"},
+	} {
+		for name, tt := range map[string]struct {
+			steps  []map[string]any
+			answer string // after exit 0; empty: an error
+			stderr string // beside another end
+		}{
+			"an answer":               {[]map[string]any{do("stdout", "text", "fine \n")}, "fine", ""},
+			"an answer about errors":  {[]map[string]any{do("stdout", "text", limits)}, limits, ""},
+			"an answer and noise":     {[]map[string]any{do("stderr", "text", limits), do("stdout", "text", "fine")}, "fine", limits},
+			"JSON is not looked into": {[]map[string]any{do("stdout", "text", `{"type":"result","is_error":true,"result":"x"}`)}, `{"type":"result","is_error":true,"result":"x"}`, ""},
+			"only stderr":             {[]map[string]any{do("stderr", "text", limits)}, limits, limits},
+			"nothing":                 {nil, "", ""},
+			"blank":                   {[]map[string]any{do("stdout", "text", " \n")}, "", ""},
+			"blank and stderr":        {[]map[string]any{do("stdout", "text", "\n"), do("stderr", "text", "why")}, "", "why"},
+		} {
+			t.Run(exit.name+", "+name, func(t *testing.T) {
+				want := toolserver.Result{Text: tt.answer}
+				switch {
+				case exit.failed != "":
+					want = toolserver.Result{IsError: true, Text: exit.failed}
+					if tt.stderr != "" {
+						want.Text += "\nstderr:\n" + tt.stderr
+					}
+				case tt.answer == "":
+					want = toolserver.Result{IsError: true, Text: empty}
+				}
+				assert.Equal(t, want, f.call(map[string]any{"prompt": script(append(tt.steps, exit.step)...)}))
+			})
+		}
+	}
+}
+
+// TestNeverEnds: what agy does until it is ended.
+func TestNeverEnds(t *testing.T) {
+	f := start(t, nil)
+	for name, tt := range map[string]struct {
+		steps []map[string]any
+		text  string // the beginning
+	}{
+		"too much":                  {[]map[string]any{do("stdout-bytes", "repeat", 10<<20+1), do("stall")}, "agy stdout maxBuffer exceeded"},
+		"too much on stderr":        {[]map[string]any{do("stderr-bytes", "repeat", 10<<20+1), do("stall")}, "agy stderr maxBuffer exceeded"},
+		"silence":                   {[]map[string]any{do("stall")}, "agy failed: killed by SIGKILL\nIts time of 1500 ms was over; its sandbox was destroyed and nothing of it runs any more. It had printed nothing."},
+		"a login that nobody gives": {[]map[string]any{do("stdout", "text", "visit https://…"), do("ignore-term"), do("linger"), do("stall")}, "agy failed: killed by SIGKILL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.call(map[string]any{"prompt": script(tt.steps...), "timeout_ms": 1500})
-			assert.Equal(t, tt.isError, r.IsError, r.Text)
+			assert.True(t, r.IsError)
 			assert.True(t, strings.HasPrefix(r.Text, tt.text), r.Text)
 			assert.Nil(t, r.Structured)
 		})

@@ -161,6 +161,9 @@ func (o Output) Failure(command string, budget time.Duration) string {
 		} else {
 			text += "its sandbox could not be verified gone."
 		}
+		if len(o.Stdout)+len(o.Stderr) == 0 {
+			text += " It had printed nothing."
+		}
 	case o.Exit.Reason == wire.ReasonMemory:
 		text = command + " failed: killed by SIGKILL\nThe sandbox reached its memory limit: raise it with --memory."
 	case o.Exit.Signal != 0:

@@ -79,8 +79,9 @@ func TestFailure(t *testing.T) {
 		"signal":          {Output{Exit: wire.Exit{Code: 143, Signal: 15, Reason: wire.ReasonSignal}}, "agy failed: killed by SIGTERM"},
 		"strange signal":  {Output{Exit: wire.Exit{Code: 192, Signal: 64, Reason: wire.ReasonSignal}}, "agy failed: killed by signal 64"},
 		"memory":          {Output{Exit: wire.Exit{Code: 137, Signal: 9, Reason: wire.ReasonMemory}}, "agy failed: killed by SIGKILL\nThe sandbox reached its memory limit: raise it with --memory."},
-		"time":            {Output{TimedOut: true}, "agy failed: killed by SIGKILL\nIts time of 2000 ms was over; its sandbox was destroyed and nothing of it runs any more."},
-		"time, and more":  {Output{TimedOut: true, Closed: errors.New("x")}, "agy failed: killed by SIGKILL\nIts time of 2000 ms was over; its sandbox could not be verified gone."},
+		"time":            {Output{TimedOut: true}, "agy failed: killed by SIGKILL\nIts time of 2000 ms was over; its sandbox was destroyed and nothing of it runs any more. It had printed nothing."},
+		"time, words":     {Output{TimedOut: true, Stdout: []byte("x")}, "agy failed: killed by SIGKILL\nIts time of 2000 ms was over; its sandbox was destroyed and nothing of it runs any more."},
+		"time, and more":  {Output{TimedOut: true, Closed: errors.New("x")}, "agy failed: killed by SIGKILL\nIts time of 2000 ms was over; its sandbox could not be verified gone. It had printed nothing."},
 		"overflow":        {Output{Overflow: "stderr", Stderr: []byte("much")}, "agy stderr maxBuffer exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tt.want, tt.out.Failure("agy", budget)) })
