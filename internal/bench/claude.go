@@ -108,10 +108,6 @@ func (m *mcp) call(name string, args map[string]any) (status, error) {
 	if _, err := m.in.Write(append(b, '\n')); err != nil {
 		return status{}, err
 	}
-	line, err := m.out.ReadBytes('\n')
-	if err != nil {
-		return status{}, fmt.Errorf("%w: %s", err, m.err.String())
-	}
 	var reply struct {
 		ID     int `json:"id"`
 		Result struct {
@@ -119,11 +115,17 @@ func (m *mcp) call(name string, args map[string]any) (status, error) {
 			IsError    bool   `json:"isError"`
 		} `json:"result"`
 	}
-	if err := json.Unmarshal(line, &reply); err != nil {
-		return status{}, err
-	}
-	if reply.ID != m.id || reply.Result.IsError {
-		return status{}, fmt.Errorf("%s failed: %s", name, line)
+	for reply.ID != m.id { // the answer of initialize may come behind that of tools/list
+		line, err := m.out.ReadBytes('\n')
+		if err != nil {
+			return status{}, fmt.Errorf("%w: %s", err, m.err.String())
+		}
+		if err := json.Unmarshal(line, &reply); err != nil {
+			return status{}, err
+		}
+		if reply.Result.IsError {
+			return status{}, fmt.Errorf("%s failed: %s", name, line)
+		}
 	}
 	return reply.Result.Structured, m.ctx.Err()
 }
