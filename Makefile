@@ -100,6 +100,12 @@ test: build ## run every suite with the race detector, the docker suites where a
 	@go vet ./...
 	@.ci/test.sh
 
+.PHONY: ci-harness
+ci-harness: build ## run the pipelines of docs/examples here, against the scripted model; ends with ci-harness: ok
+	@.ci/engine.sh
+	@$(MAKE) images
+	@go run ./internal/ciharness
+
 .PHONY: contract
 contract: build ## run the tests that hold what users rely on; ends with contract: N/M
 	@$(call with_engine,$(MAKE) images,echo "contract: no engine: the docker suites are skipped" >&2)

@@ -129,6 +129,9 @@ func (s *Snapshot) Missing() error {
 	return s.missing
 }
 
+// Expires is when the access token ends; zero where the file does not say.
+func (s *Snapshot) Expires() time.Time { return s.expires }
+
 // Invalidate reports that the vendor refused this login. From then on nothing is written
 // back, since a refused copy must not replace what the user may have renewed. It does not
 // wait for a write-back under way; one that has not yet renamed its file is given up. The

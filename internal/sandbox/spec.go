@@ -83,8 +83,9 @@ type Listed struct {
 	Provider string // empty where the runtime does not know it
 	Instance string // the front end, for display
 	Image    string
-	State    string // running, created, exited …
-	User     string // uid:gid of its commands
+	State    string    // running, created, exited …
+	User     string    // uid:gid of its commands
+	Created  time.Time // zero where the runtime does not know it
 }
 
 // Instance is a started sandbox as its runtime sees it: the stream to its

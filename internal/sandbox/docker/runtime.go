@@ -75,12 +75,24 @@ type Image struct {
 // another protocol, without starting a container. A missing image is pulled
 // when its name says from where.
 func (r *Runtime) Inspect(ctx context.Context, ref string) (Image, error) {
+	return r.inspect(ctx, ref, true)
+}
+
+// Look is Inspect that pulls nothing.
+func (r *Runtime) Look(ctx context.Context, ref string) (Image, error) {
+	return r.inspect(ctx, ref, false)
+}
+
+func (r *Runtime) inspect(ctx context.Context, ref string, pull bool) (Image, error) {
 	e, err := r.connect(ctx)
 	if err != nil {
 		return Image{}, err
 	}
 	info, err := e.inspectImage(ctx, ref)
 	if errdefs.IsNotFound(err) && fromRegistry(ref) {
+		if !pull {
+			return Image{}, &ImageError{ref, "is missing: the first call pulls it, or `docker pull " + ref + "` does"}
+		}
 		if err := r.pulls.get(ctx, e, ref); err != nil {
 			return Image{}, err
 		}

@@ -100,7 +100,7 @@ func (r *Runtime) List(ctx context.Context) ([]sandbox.Listed, error) {
 	var out []sandbox.Listed
 	for _, c := range list {
 		l := sandbox.Listed{ID: c.ID, Sandbox: c.Labels[LabelSandbox], Provider: c.Labels[LabelProvider],
-			Instance: c.Labels[LabelInstance], Image: c.Image, State: c.State}
+			Instance: c.Labels[LabelInstance], Image: c.Image, State: c.State, Created: time.Unix(c.Created, 0)}
 		info, err := e.ContainerInspect(ctx, c.ID)
 		if gone(err) {
 			continue

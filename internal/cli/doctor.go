@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcpagents/internal/cli/options"
+	"mcpagents/internal/doctor"
+	"mcpagents/internal/login"
+	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/version"
+)
+
+func doctorCommand(status *int) *cobra.Command {
+	var server []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "look at engine, image, login and workspace, and say what to do", Args: cobra.NoArgs,
+		Long: "Looks at what a server needs, and says what to do about what is missing. It only looks: nothing is started, written\n" +
+			"or pulled. Give it the flags of the server (mcp-agents --help) that it is to look for, such as --provider.\n\n" +
+			"Exit status: 0 when calls can work, else 1.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts, err := options.Parse(server, os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			checks, done, err := checksFor(opts)
+			if err != nil {
+				return err
+			}
+			defer done()
+			results := doctor.Run(cmd.Context(), checks)
+			if !doctor.Healthy(results) {
+				*status = exitFail
+			}
+			return doctor.Write(os.Stdout, results, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	passServerFlags(cmd.Flags(), &server)
+	return cmd
+}
+
+// checksFor is what a server with these options needs.
+func checksFor(opts options.Options) ([]doctor.Check, func(), error) {
+	rt, err := docker.New(opts.Sandbox.DockerHost)
+	if err != nil {
+		return nil, nil, err
+	}
+	checks := []doctor.Check{{Name: "program", Look: func(context.Context) (doctor.State, string) {
+		if err := supported(opts); err != nil {
+			return doctor.Failed, err.Error()
+		}
+		return doctor.OK, "mcp-agents " + version.Version + ", provider " + string(opts.Provider)
+	}}}
+	private := rt.Sockets()
+	if opts.Sandbox.Runtime == options.RuntimeLocal {
+		checks = append(checks, doctor.Check{Name: "cli", Look: func(context.Context) (doctor.State, string) { return lookForCLI(opts) }})
+	} else {
+		checks = append(checks,
+			doctor.Check{Name: "engine", Look: func(ctx context.Context) (doctor.State, string) { return lookAtEngine(ctx, rt) }},
+			doctor.Check{Name: "image", Needs: "engine", Look: func(ctx context.Context) (doctor.State, string) { return lookAtImage(ctx, rt, opts) }})
+	}
+	if source, ok := loginOf(opts); ok {
+		private = append(private, source.Directory())
+		checks = append(checks, doctor.Check{Name: "login", Look: func(ctx context.Context) (doctor.State, string) { return lookAtLogin(ctx, source, opts) }})
+	}
+	if opts.Provider != options.ProviderGemini { // it has no workspace
+		checks = append(checks, doctor.Check{Name: "workspace", Look: func(context.Context) (doctor.State, string) { return lookAtWorkspace(opts, private) }})
+	}
+	return checks, func() { _ = rt.Close() }, nil
+}
+
+// loginOf is where the provider's login is; nothing where this program knows
+// too little of it to judge it.
+func loginOf(opts options.Options) (login.Source, bool) {
+	switch opts.Provider {
+	case options.ProviderCodex:
+		return login.Codex(opts.Sandbox.AuthSource), true
+	case options.ProviderClaude:
+		return login.Claude(opts.Sandbox.AuthSource), true
+	}
+	return login.Source{}, false
+}
+
+func lookAtEngine(ctx context.Context, rt *docker.Runtime) (doctor.State, string) {
+	e, err := rt.Engine(ctx)
+	if err != nil {
+		return doctor.Failed, err.Error()
+	}
+	kind := "Docker"
+	if e.Podman {
+		kind = "Podman"
+	}
+	text := fmt.Sprintf("%s %s, API %s, cgroup v%s, at %s", kind, e.Version, e.API, e.Cgroup, e.Host)
+	if e.Found != "" {
+		text += " (" + e.Found + ")"
+	}
+	if e.Rootless {
+		text += ", rootless"
+	}
+	if !e.Seccomp {
+		return doctor.Warning, text + ": it cannot filter system calls, so sandboxes have a barrier less"
+	}
+	return doctor.OK, text
+}
+
+func lookAtImage(ctx context.Context, rt *docker.Runtime, opts options.Options) (doctor.State, string) {
+	ref := opts.Sandbox.Image
+	if ref == "" {
+		ref = docker.DefaultImage(string(opts.Provider))
+	}
+	image, err := rt.Look(ctx, ref)
+	if absent, ok := errors.AsType[*docker.ImageError](err); ok {
+		return doctor.Missing, absent.Error()
+	}
+	if err != nil {
+		return doctor.Failed, err.Error()
+	}
+	text := ref
+	if image.CLIVersion != "" {
+		text += " with version " + image.CLIVersion + " of the CLI"
+	}
+	return doctor.OK, text
+}
+
+func lookForCLI(opts options.Options) (doctor.State, string) {
+	name := map[options.Provider]string{options.ProviderGemini: "agy"}[opts.Provider]
+	if name == "" {
+		name = string(opts.Provider)
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return doctor.Missing, name + " is not on PATH: install it, or use --runtime docker"
+	}
+	return doctor.Warning, path + "; the local runtime isolates no file system"
+}
+
+// lookAtLogin says what a login is, and never what is in it.
+func lookAtLogin(ctx context.Context, source login.Source, opts options.Options) (doctor.State, string) {
+	snapshot, err := login.Take(ctx, source)
+	if err != nil {
+		return doctor.Failed, err.Error()
+	}
+	defer snapshot.Release()
+	if missing := snapshot.Missing(); missing != nil {
+		if opts.Sandbox.ModelBaseURL != "" {
+			return doctor.OK, "none, and --model_base_url may need none"
+		}
+		return doctor.Missing, missing.Error()
+	}
+	if end := snapshot.Expires(); !end.IsZero() && time.Now().After(end) {
+		return doctor.Warning, "its access token ended at " + end.Format(time.RFC3339) + ": the next call refreshes it, or log in again"
+	}
+	return doctor.OK, "there is one in " + source.Directory()
+}
+
+func lookAtWorkspace(opts options.Options, private []string) (doctor.State, string) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return doctor.Failed, err.Error()
+	}
+	roots, err := resolveRoots(opts, dir, private)
+	if err != nil {
+		return doctor.Failed, err.Error()
+	}
+	text := strings.Join(roots.Dirs(), ", ")
+	if os.Geteuid() == 0 && ownedByRoot(roots.Dirs()) && opts.Sandbox.User == nil && opts.Sandbox.Runtime == options.RuntimeDocker {
+		return doctor.Warning, text + ": it is root's, so the CLI runs as root in its container: give it to a user, or use --user"
+	}
+	return doctor.OK, text
+}
