@@ -66,9 +66,9 @@ func (h *harness) close() {
 // place is one checkout and the runner's directories beside it.
 type place struct {
 	h                    *harness
-	dir, repo, temp, out string
-	env                  []string
-	values               map[string]string // of expressions
+	dir, repo, temp string
+	env             []string
+	values          map[string]string // of expressions
 }
 
 // prepare makes a checkout with one change after its base, whose tests fail.

@@ -175,7 +175,6 @@ type testBridge struct {
 	out      bytes.Buffer
 	reading  sync.WaitGroup
 	launches int
-	asked    int
 	gate     chan struct{} // full: the client does not read
 	codexes  []*fakeCodex
 }

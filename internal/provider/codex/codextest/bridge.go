@@ -112,9 +112,6 @@ func (b *Bridge) streamed(text string) {
 	require.True(b, got == text, "%d bytes came, not the %d that were written", len(got), len(text))
 }
 
-// disconnect ends the client's messages.
-func (b *Bridge) disconnect() { b.stage.Disconnect(); b.stage.Settle() }
-
 // ends waits for the bridge and asserts its exit status.
 func (b *Bridge) ends(code int) {
 	b.Helper()
