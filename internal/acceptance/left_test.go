@@ -2,23 +2,18 @@ package acceptance
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	dockerclient "github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/frontendtest"
 )
 
 // left is what a front end left on the machine.
@@ -49,59 +44,22 @@ func (s *setting) look(t *testing.T, frontEnd int) left {
 	return l
 }
 
-// containers lists those of the front end with that pid, with their states. An
-// engine that is down has none: what is left in it shows when it is up again.
+// containers lists those of the front end with that pid, with their states.
 func (s *setting) containers(t *testing.T, frontEnd int) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	list, err := engineClient(t, s.lookAt).ContainerList(ctx, container.ListOptions{All: true,
-		Filters: filters.NewArgs(filters.Arg("label", docker.LabelInstance+"="+strconv.Itoa(frontEnd)))})
-	if s.lookAt != "" && dockerclient.IsErrConnectionFailed(err) {
-		return nil
-	}
-	require.NoError(t, err)
-	var found []string
-	for _, c := range list {
-		found = append(found, c.ID[:12]+" "+c.State)
-	}
-	return found
+	return frontendtest.Containers(t, s.lookAt, frontEnd)
 }
 
-var engineClients sync.Map // address → *dockerclient.Client
+// marked lists processes whose environment or command line shows the run.
+func (s *setting) marked(except int) []string {
+	return frontendtest.Marked("ACCEPTANCE_RUN="+s.run, s.workspace, except)
+}
 
 // engineClient is a client of the engine at an address; empty means the one
 // that the docker command uses.
 func engineClient(t *testing.T, address string) *dockerclient.Client {
 	t.Helper()
-	if c, ok := engineClients.Load(address); ok {
-		return c.(*dockerclient.Client)
-	}
-	host := address
-	if host == "" {
-		host = strings.TrimSpace(output(t, "docker", "context", "inspect", "--format", "{{.Endpoints.docker.Host}}"))
-	}
-	c, err := dockerclient.NewClientWithOpts(dockerclient.WithHost(host), dockerclient.WithAPIVersionNegotiation())
-	require.NoError(t, err)
-	engineClients.Store(address, c)
-	return c
-}
-
-// marked lists processes whose environment or command line shows the run.
-func (s *setting) marked(except int) []string {
-	var found []string
-	stats, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range stats {
-		if filepath.Base(dir) == strconv.Itoa(except) || filepath.Base(dir) == strconv.Itoa(os.Getpid()) {
-			continue
-		}
-		env, _ := os.ReadFile(dir + "/environ")
-		cmdline, _ := os.ReadFile(dir + "/cmdline")
-		if bytes.Contains(env, []byte("ACCEPTANCE_RUN="+s.run)) || bytes.Contains(cmdline, []byte(s.workspace)) {
-			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(cmdline, []byte{0}, []byte(" "))))
-		}
-	}
-	return found
+	return frontendtest.Engine(t, address)
 }
 
 // copies lists files that hold the secret, outside the user's own login, and

@@ -2,7 +2,6 @@ package codexe2e
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/frontendtest"
 )
 
 // setting is where a front end runs.
@@ -39,7 +40,7 @@ type client struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	stderr buffer
+	stderr frontendtest.Buffer
 	exited chan struct{}
 	nextID int
 
@@ -49,24 +50,6 @@ type client struct {
 	came *sync.Cond
 	all  []reply
 	end  bool
-}
-
-// buffer is a bytes.Buffer for two goroutines.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *buffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *buffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // reply is what a client gets.

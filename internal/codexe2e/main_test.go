@@ -4,12 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"mcpagents/internal/frontendtest"
 )
 
 // built holds the programs that the tests run.
@@ -24,54 +23,29 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "mcp-agents-codexe2e-")
+	dir, remove, err := frontendtest.Programs("mcp-agents-codexe2e-", map[string]string{
+		"mcp-agents": "mcpagents/cmd/mcp-agents", "fake/codex": "mcpagents/internal/fakecodex"})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	defer remove()
 	built.agents = filepath.Join(dir, "mcp-agents")
 	// On the PATH of a local sandbox, and in an image, this is Codex.
 	built.fakeCodex = filepath.Join(dir, "fake", "codex")
-	for out, pkg := range map[string]string{built.agents: "mcpagents/cmd/mcp-agents", built.fakeCodex: "mcpagents/internal/fakecodex"} {
-		cmd := exec.Command("go", "build", "-o", out, pkg)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if b, err := cmd.CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, b)
-			return 1
-		}
-	}
 	return m.Run()
 }
 
-// codexImage is the image with the real Codex. Without an engine the test is
-// skipped, unless the environment says that there must be one.
-func codexImage(t *testing.T) string {
-	t.Helper()
-	image := os.Getenv("MCP_AGENTS_TEST_IMAGE_CODEX")
-	if image == "" || exec.Command("docker", "image", "inspect", image).Run() != nil {
-		if os.Getenv("MCP_AGENTS_REQUIRE_ENGINE") != "" {
-			t.Fatalf("an engine is required, but image %q cannot be found with it: use `make test`", image)
-		}
-		t.Skip("no engine or no image: `make test` makes both where they can be had")
-	}
-	return image
-}
-
-// fakeImage is the Codex image with the fake Codex in front of the real one.
+// fakeImage is the Codex image with the fake Codex in front of the real one,
+// oldFakeImage one whose Codex has no table of agents.
 func fakeImage(t *testing.T) string {
 	t.Helper()
-	const tag = "mcp-agents-test/fakecodex-bridge:latest"
-	base := codexImage(t)
-	dir := filepath.Dir(built.fakeCodex)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("ARG BASE\nFROM $BASE\nCOPY codex /usr/local/sbin/codex\n"), 0o644))
-	out, err := exec.Command("docker", "build", "-q", "--build-arg", "BASE="+base, "-t", tag, dir).CombinedOutput()
-	require.NoError(t, err, string(out))
-	return tag
+	return frontendtest.InFront(t, built.fakeCodex, "mcp-agents-test/fakecodex-bridge:latest")
+}
+
+func oldFakeImage(t *testing.T) string {
+	t.Helper()
+	return frontendtest.InFront(t, built.fakeCodex, "mcp-agents-test/fakecodex-old:latest", "mcp-agents.cli.version=0.130.0")
 }
 
 // onBothRuntimes runs a test with the fake Codex as a local process and in a

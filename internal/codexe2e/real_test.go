@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 )
@@ -22,7 +23,7 @@ import (
 // container without any network, whose network namespace Codex joins.
 func realCodex(t *testing.T, modelArgs ...string) *setting {
 	t.Helper()
-	image := codexImage(t)
+	image := frontendtest.CodexImage(t)
 	rt, err := docker.New("")
 	require.NoError(t, err)
 	spec := sandbox.Spec{Provider: "model", Instance: "codexe2e", Image: image, Network: "none", User: "1000:1000",

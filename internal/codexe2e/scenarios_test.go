@@ -1,17 +1,14 @@
 package codexe2e
 
 import (
-	"os/exec"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/provider/codex/codextest"
 )
 
@@ -27,24 +24,22 @@ func TestScenarios(t *testing.T) {
 	})
 	t.Run("docker", func(t *testing.T) {
 		image, old := fakeImage(t), oldFakeImage(t)
-		pids := playAll(t, "docker", func(s codextest.Settings) string {
+		fronts := playAll(t, "docker", func(s codextest.Settings) string {
 			if s.Version != "" {
 				return old
 			}
 			return image
 		})
-		out, err := exec.Command("docker", "ps", "-a", "--format", `{{.Label "mcp-agents.instance"}}`).Output()
-		require.NoError(t, err)
-		for left := range strings.Lines(string(out)) {
-			assert.NotContains(t, pids, strings.TrimSpace(left), "no container is left")
+		for _, pid := range fronts {
+			assert.Empty(t, frontendtest.Containers(t, "", pid), "no container is left")
 		}
 	})
 }
 
 // playAll plays all scenarios on a runtime and returns the front ends' pids.
-func playAll(t *testing.T, runtime string, image func(codextest.Settings) string) []string {
+func playAll(t *testing.T, runtime string, image func(codextest.Settings) string) []int {
 	var mu sync.Mutex
-	var pids []string
+	var pids []int
 	t.Run("all", func(t *testing.T) {
 		for _, s := range codextest.Scenarios() {
 			t.Run(s.Name, func(t *testing.T) {
@@ -56,7 +51,7 @@ func playAll(t *testing.T, runtime string, image func(codextest.Settings) string
 					b := newBoxed(t, runtime, image(settings), settings)
 					mu.Lock()
 					defer mu.Unlock()
-					pids = append(pids, strconv.Itoa(b.cmd.Process.Pid))
+					pids = append(pids, b.cmd.Process.Pid)
 					return b
 				})
 			})
@@ -64,12 +59,4 @@ func playAll(t *testing.T, runtime string, image func(codextest.Settings) string
 	})
 	require.NotEmpty(t, pids)
 	return pids
-}
-
-// oldFakeImage says that its Codex is one without a table of agents.
-func oldFakeImage(t *testing.T) string {
-	const tag = "mcp-agents-test/fakecodex-old:latest"
-	out, err := exec.Command("docker", "build", "-q", "--label", "mcp-agents.cli.version=0.130.0", "-t", tag, "--build-arg", "BASE="+codexImage(t), filepath.Dir(built.fakeCodex)).CombinedOutput()
-	require.NoError(t, err, string(out))
-	return tag
 }

@@ -1,12 +1,10 @@
 package codexe2e
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/frontendtest"
 )
 
 var soakCalls = flag.Int("soak", 60, "calls of the soak, on each runtime")
@@ -43,7 +43,7 @@ func TestSoak(t *testing.T) {
 			"MCP_AGENTS_CODEX_WAIT_INTERVAL_MS=100", "MCP_AGENTS_CODEX_CLIENT_GONE_GRACE_MS=500", "CODEXE2E_MARK=" + mark}
 		s.args = []string{"--codex_idle_timeout", "1", "--env", "CODEXE2E_MARK"}
 		c := s.start(t)
-		require.NotEmpty(t, marked(mark, c.cmd.Process.Pid), "the observer must see what runs")
+		require.NotEmpty(t, frontendtest.Marked(mark, "", c.cmd.Process.Pid), "the observer must see what runs")
 		rng := rand.New(rand.NewPCG(1, 2))
 		type call struct{ kind, id int }
 		var open []call
@@ -94,13 +94,11 @@ func TestSoak(t *testing.T) {
 			return c.ask("codex-peek", map[string]any{}).field("abandonedTurnsProcessWide") == 0.0
 		}, 20*time.Second, 200*time.Millisecond, "every turn is heard of again")
 		require.Zero(t, c.leave(20*time.Second))
-		assert.Empty(t, marked(mark, 0), "no process is left")
+		assert.Empty(t, frontendtest.Marked(mark, ""), "no process is left")
 		homes, _ := filepath.Glob(filepath.Join(s.workspace, "tmp", "codex-homes", "*"))
 		assert.Empty(t, homes)
 		if s.runtime == "docker" {
-			out, err := exec.Command("docker", "ps", "-aq", "--filter", "label=mcp-agents.instance="+strconv.Itoa(c.cmd.Process.Pid)).Output()
-			require.NoError(t, err)
-			assert.Empty(t, string(out), "no container is left")
+			assert.Empty(t, frontendtest.Containers(t, "", c.cmd.Process.Pid), "no container is left")
 		}
 		fmt.Printf("soak on %s: %d calls in %s, 8 at a time: %v; answered twice 0, unanswered 0, progress after an answer 0, unheard of 0, "+
 			"processes, homes and containers left 0\n  front end at tenths of it: resident KiB %v, threads %v, descriptors %v\n",
@@ -138,17 +136,4 @@ func statusOf(pid int, field string) int {
 	_, rest, _ := strings.Cut(string(b), field)
 	n, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])
 	return n
-}
-
-// marked lists processes whose environment holds the mark.
-func marked(mark string, except int) []string {
-	var found []string
-	all, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range all {
-		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
-		if bytes.Contains(env, []byte(mark)) && filepath.Base(dir) != strconv.Itoa(except) {
-			found = append(found, dir)
-		}
-	}
-	return found
 }

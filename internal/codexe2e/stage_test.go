@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/provider/codex/codextest"
 )
 
@@ -38,7 +39,7 @@ type boxed struct {
 	stretch         int
 	cmd             *exec.Cmd
 	in              io.WriteCloser
-	stderr          buffer
+	stderr          frontendtest.Buffer
 	listener        net.Listener
 	control         net.Conn
 

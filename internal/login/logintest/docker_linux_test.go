@@ -4,9 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,34 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 )
 
-// codexImage is an image with a sandbox-init. Without an engine the test is skipped, unless
-// the environment says that there must be one.
-func codexImage(t *testing.T) string {
-	t.Helper()
-	image := os.Getenv("MCP_AGENTS_TEST_IMAGE_CODEX")
-	if image == "" || exec.Command("docker", "image", "inspect", image).Run() != nil {
-		if os.Getenv("MCP_AGENTS_REQUIRE_ENGINE") != "" {
-			t.Fatalf("an engine is required, but image %q cannot be found with it: use `make test`", image)
-		}
-		t.Skip("no engine or no image: `make test` makes both where they can be had")
-	}
-	return image
-}
-
 // fakeImage is the Codex image with fakelogin in front of the real Codex.
 func fakeImage(t *testing.T) string {
 	t.Helper()
-	const tag = "mcp-agents-test/fakelogin:latest"
-	base := codexImage(t)
-	dockerfile := filepath.Join(fakeDir, "Dockerfile")
-	require.NoError(t, os.WriteFile(dockerfile, []byte("ARG BASE\nFROM $BASE\nCOPY codex /usr/local/sbin/codex\n"), 0o644))
-	out, err := exec.Command("docker", "build", "-q", "--build-arg", "BASE="+base, "-t", tag, fakeDir).CombinedOutput()
-	require.NoError(t, err, string(out))
-	return tag
+	return frontendtest.InFront(t, fakeCodex(), "mcp-agents-test/fakelogin:latest")
 }
 
 // newDockerScene has its vendor in a container without any network, which the sandboxes join.
