@@ -145,7 +145,7 @@ func (b *bench) claudeCall(ctx context.Context) error {
 		},
 		func() (time.Duration, error) {
 			options := b.sameOptions()
-			options = append(options[:len(options)-3], "--entrypoint", "claude", fakeClaudeImage, "-p", "--output-format", "json")
+			options = append(options[:len(options)-3], "claude", fakeClaudeImage, "-p", "--output-format", "json")
 			cmd := exec.CommandContext(ctx, "docker", options...)
 			cmd.Stdin = strings.NewReader("hello")
 			begin := time.Now()
