@@ -98,7 +98,7 @@ const raceSlack = 8 * time.Second
 // that it does not get, fails long before its deadline, and says so. Words that
 // are no event are no beginning.
 func TestNoFirstEvent(t *testing.T) {
-	f := start(t, func(c *Config) { c.FirstEvent = 400 * time.Millisecond })
+	f := start(t, func(c *Config) { c.FirstEvent = 1500 * time.Millisecond })
 	for name, steps := range map[string][]map[string]any{
 		"silence":          {do("ignore-term"), do("linger"), do("stall")},
 		"a login's prompt": {do("stdout", "text", "Visit https://example.invalid/login\n"), do("stderr", "text", "waiting"), do("stall")},
@@ -107,14 +107,18 @@ func TestNoFirstEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			end := f.over(f.review(script(steps...)))
 			assert.Equal(t, "failed", end.state())
-			assert.Equal(t, "Claude: gave no first event within 400ms: it may wait for a login or for an input", end.Structured["message"])
+			assert.Equal(t, "Claude: gave no first event within 1500ms: it may wait for a login or for an input", end.Structured["message"])
 			assert.Empty(t, f.processes())
 		})
 	}
 	// One that has begun may be silent for as long as it likes.
-	assert.Equal(t, "completed", f.over(f.review(script(do("event", "type", "system", "subtype", "init"), do("pause", "ms", 900), do("result", "text", "ok")))).state())
-	// A cancel and the end of the client come first.
-	id := f.review(script(do("stall")))
+	assert.Equal(t, "completed", f.over(f.review(script(do("event", "type", "system", "subtype", "init"), do("pause", "ms", 2000), do("result", "text", "ok")))).state())
+}
+
+// A cancel before the first event is a cancel.
+func TestCancelBeforeFirstEvent(t *testing.T) {
+	f := start(t, nil)
+	id := f.review(script(do("ignore-term"), do("stall")))
 	f.call("claude-cancel", map[string]any{"jobId": id})
 	assert.Equal(t, "canceled", f.over(id).state())
 }
