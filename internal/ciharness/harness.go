@@ -65,7 +65,7 @@ func (h *harness) close() {
 
 // place is one checkout and the runner's directories beside it.
 type place struct {
-	h                    *harness
+	h               *harness
 	dir, repo, temp string
 	env             []string
 	values          map[string]string // of expressions
