@@ -267,7 +267,6 @@ func (b *boxed) Do(s codextest.Step, later bool) {
 // client: what came before them is done when they have come through.
 func (b *boxed) Settle() {
 	b.Helper()
-	defer func(begin time.Time) { b.late = max(b.late, time.Since(begin)) }(time.Now())
 	b.settled++
 	mark := fmt.Sprintf(`{"jsonrpc":"2.0","method":"codextest/mark","params":{"n":%d}}`+"\n", b.settled)
 	take := func(from *[]byte) func() bool {
@@ -285,10 +284,12 @@ func (b *boxed) Settle() {
 	switch {
 	case b.gone:
 	case b.deaf:
-		time.Sleep(moment)
+		time.Sleep(moment + b.late)
 	default:
+		begin := time.Now()
 		b.Send(mark)
 		b.until("a mark at Codex", take(&b.got))
+		b.late = max(b.late, time.Since(begin))
 	}
 	b.mu.Lock()
 	dead, paused := b.dead, b.paused
@@ -297,10 +298,12 @@ func (b *boxed) Settle() {
 	case dead:
 		b.until("the end of the output", func() bool { return b.ended })
 	case paused || b.mid:
-		time.Sleep(moment)
+		time.Sleep(moment + b.late)
 	default:
+		begin := time.Now()
 		b.Do(codextest.Step{Do: "raw", Text: mark}, true)
 		b.until("a mark at the client", take(&b.out))
+		b.late = max(b.late, time.Since(begin))
 	}
 }
 
@@ -352,6 +355,7 @@ func (b *boxed) Wait() int {
 	case <-time.After(patience):
 		require.FailNow(b, "the front end did not end")
 	}
+	b.until("the end of Codex", func() bool { return b.dead || b.control == nil }) // and what it has read
 	homes, _ := filepath.Glob(filepath.Join(b.workspace, "tmp", "codex-homes", "*"))
 	assert.Empty(b, homes, "no private home is left")
 	return b.cmd.ProcessState.ExitCode()

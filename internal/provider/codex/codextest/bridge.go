@@ -73,12 +73,13 @@ func (b *Bridge) codexGot() string { b.stage.Settle(); return b.stage.Got() }
 func (b *Bridge) passes(d time.Duration) {
 	b.stage.Sleep(d)
 	if b.real() {
-		time.Sleep(slack)
+		time.Sleep(slack + 2*b.stage.Late())
 	}
 	b.stage.Settle()
 }
 
-// slack is how much later than due something may come where time is real.
+// slack is how much later than due something may come where time is real and
+// the machine is not busy.
 const slack = 250 * time.Millisecond
 
 // waits lets a time pass that must not bring anything about.

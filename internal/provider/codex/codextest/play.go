@@ -13,7 +13,7 @@ import (
 func Play(t testing.TB, stage Stage, s Scenario) { s.play(t, &Bridge{TB: t, stage: stage}) }
 
 const (
-	// busy is what a way through client, bridge and Codex and back takes when the
+	// busy is what the way from the client to Codex or back takes when the
 	// machine has no time for it: on a free one it is some milliseconds. Then what
 	// a scenario meant to do before a deadline may have come behind it.
 	busy = 80 * time.Millisecond
@@ -24,8 +24,8 @@ const (
 
 // PlayPatiently plays a scenario where time is real, on a stage that open makes.
 // A scenario that fails while the machine was busy is played again with times
-// twice as long, and the log says so: it fails if it fails each time, or once
-// when the machine was not busy.
+// that are four times as long, and the log says so: it fails if it fails each
+// time, or once when the machine was not busy.
 func PlayPatiently(t *testing.T, s Scenario, open func(t testing.TB, s Settings) Stage) {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -42,8 +42,8 @@ func PlayPatiently(t *testing.T, s Scenario, open func(t testing.TB, s Settings)
 			t.Error(strings.Join(a.said, "\n"))
 			return
 		}
-		t.Logf("played again with longer times: the machine was busy, one way there and back took %s: %s", stage.Late().Round(time.Millisecond), strings.TrimSpace(a.said[0]))
-		s.Settings.Stretch = 2 * stage.Stretch()
+		t.Logf("played again with longer times: the machine was busy, the way to Codex or back took %s: %s", stage.Late().Round(time.Millisecond), strings.TrimSpace(a.said[0]))
+		s.Settings.Stretch = 4 * stage.Stretch()
 	}
 }
 

@@ -76,7 +76,7 @@ type Stage interface {
 	WrittenBack() bool
 	// Stretch is how often a time of a scenario goes into the one that passes: 1 in memory.
 	Stretch() int
-	// Late is the longest time that Settle has taken.
+	// Late is the longest time that a mark of Settle took on its way.
 	Late() time.Duration
 	// MaxCommentary is the bound of a job's commentary in bytes.
 	MaxCommentary() int
