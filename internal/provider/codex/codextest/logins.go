@@ -89,9 +89,9 @@ func logins(l *table) {
 		b.leave()
 		assert.True(t, b.stage.WrittenBack())
 	})
-	l.scenario("161 a failed turn of more than 10 MiB is not searched", cfg, func(t testing.TB, b *Bridge) {
+	l.scenario("161 a failed turn of more than 10 MiB is not searched", Settings{}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
-		long := FailedTurn(3, strings.Repeat("x", relay.MaxLine)+" refresh token was revoked")
+		long := FailedTurn(3, strings.Repeat("x", relay.MaxLine/2+1)+" refresh token was revoked")
 		b.saysLater(long)
 		b.streamed(long)
 		b.send(TurnCall(4, ""))
