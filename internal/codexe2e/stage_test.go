@@ -2,6 +2,7 @@ package codexe2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -66,10 +67,7 @@ func newBoxed(t testing.TB, runtime, image string, s codextest.Settings) *boxed 
 	workspace, err := os.MkdirTemp("", "cx") // t.TempDir is too long for a socket
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(workspace) })
-	b := &boxed{TB: t, workspace: workspace, auth: filepath.Join(t.TempDir(), "auth.json"), stretch: max(s.Stretch, 1), exited: make(chan struct{})}
-	if s.Stretch == 0 {
-		b.stretch = 10
-	}
+	b := &boxed{TB: t, workspace: workspace, auth: filepath.Join(t.TempDir(), "auth.json"), stretch: cmp.Or(s.Stretch, 10), exited: make(chan struct{})}
 	b.change = sync.NewCond(&b.mu)
 	require.NoError(t, os.WriteFile(b.auth, []byte(loginBefore), 0o600))
 	socket := filepath.Join(workspace, "c")
