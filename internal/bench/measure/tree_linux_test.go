@@ -15,7 +15,7 @@ func TestDescendantsCount(t *testing.T) {
 	parent, err := Start(t.Context(), server("parent"))
 	require.NoError(t, err)
 	assert.Greater(t, parent.Memory, alone.Memory+60<<20)
-	assert.Greater(t, parent.CPU, alone.CPU+100*time.Millisecond)
+	assert.Greater(t, parent.CPU, alone.CPU+50*time.Millisecond)
 	assert.Less(t, alone.Memory, int64(60<<20))
 }
 
