@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -150,18 +151,19 @@ func TestCodexAsksClaude(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, []byte(fmt.Sprintf("openai_base_url = %q\ncheck_for_update_on_startup = false\n"+
 		"[features]\napps = false\nhooks = false\nplugins = false\n[analytics]\nenabled = false\n", o.model+"/v1")), 0o600))
 	o.setUp(t, "codex")
-	// Codex hands no variables of its own on. A user names there what the server needs.
-	f, err := os.OpenFile(config, os.O_APPEND|os.O_WRONLY, 0)
+	// Codex hands none of its variables on: what the server needs is named in the entry.
+	written, err := os.ReadFile(config)
 	require.NoError(t, err)
-	_, err = fmt.Fprintln(f, "\n[mcp_servers.claude-code.env]")
-	require.NoError(t, err)
+	const deadline = "tool_timeout_sec = 960\n"
+	require.Equal(t, 1, strings.Count(string(written), deadline))
+	var names []string
 	for _, variable := range o.env {
-		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "MCP_AGENTS_") || name == "ACCEPTANCE_RUN" {
-			_, err = fmt.Fprintf(f, "%s = %q\n", name, value)
-			require.NoError(t, err)
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "MCP_AGENTS_") || name == "ACCEPTANCE_RUN" {
+			names = append(names, strconv.Quote(name))
 		}
 	}
-	require.NoError(t, f.Close())
+	named := deadline + "env_vars = [" + strings.Join(names, ", ") + "]\n"
+	require.NoError(t, os.WriteFile(config, []byte(strings.Replace(string(written), deadline, named, 1)), 0o600))
 
 	start, err := json.Marshal(map[string]string{"cwd": o.workspace, "prompt": "PROMPT"})
 	require.NoError(t, err)
