@@ -46,7 +46,7 @@ func rootCommand(status *int) *cobra.Command {
 		Long: "Without a subcommand mcp-agents is an MCP server on stdin and stdout: see mcp-agents --help.",
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(doctorCommand(status), imagesCommand(status), setupCommand(status), callCommand(status), psCommand(status),
+	root.AddCommand(doctorCommand(status), imagesCommand(status), setupCommand(status), callCommand(status), loginCommand(status), shellCommand(status), psCommand(status),
 		gcCommand(status), modelCommand(status), demoCommand(status))
 	return root
 }

@@ -151,15 +151,34 @@ func lookAtLogin(ctx context.Context, source login.Source, opts options.Options)
 	}
 	defer snapshot.Release()
 	if missing := snapshot.Missing(); missing != nil {
-		if opts.Sandbox.ModelBaseURL != "" {
+		switch name := claudeKey(ctx, source, opts); {
+		case name != "":
+			return doctor.OK, "a key in " + name
+		case opts.Sandbox.ModelBaseURL != "":
 			return doctor.OK, "none, and --model_base_url may need none"
 		}
-		return doctor.Missing, missing.Error()
+		return doctor.Missing, missing.Error() + ", or use mcp-agents login"
 	}
 	if end := snapshot.Expires(); !end.IsZero() && time.Now().After(end) {
 		return doctor.Warning, "its access token ended at " + end.Format(time.RFC3339) + ": the next call refreshes it, or log in again"
 	}
 	return doctor.OK, "there is one in " + source.Directory()
+}
+
+// claudeKey is where Claude Code finds a key when there is no login.
+func claudeKey(ctx context.Context, source login.Source, opts options.Options) string {
+	if opts.Provider != options.ProviderClaude {
+		return ""
+	}
+	for _, name := range login.ClaudeKeyVariables {
+		if strings.TrimSpace(os.Getenv(name)) != "" {
+			return name
+		}
+	}
+	if _, hasKey, _ := login.ClaudeConfig(ctx, source); hasKey {
+		return login.ClaudeConfigFile
+	}
+	return ""
 }
 
 func lookAtWorkspace(opts options.Options, private []string) (doctor.State, string) {

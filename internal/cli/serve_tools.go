@@ -173,9 +173,18 @@ func privateHomes() string {
 }
 
 func claudeProvider(opts options.Options, l *oneshot.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (toolProvider, error) {
+	config, err := claudeConfig(opts, l, fingerprint, log)
+	if err != nil {
+		return toolProvider{}, err
+	}
+	p := claude.New(config)
+	return toolProvider{tools: p.Tools(), prepare: p.Prepare, busy: p.Busy, close: p.Close}, nil
+}
+
+func claudeConfig(opts options.Options, l *oneshot.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (claude.Config, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return toolProvider{}, fmt.Errorf("find the startup directory: %w", err)
+		return claude.Config{}, fmt.Errorf("find the startup directory: %w", err)
 	}
 	source := login.Claude(opts.Sandbox.AuthSource)
 	private := []string{source.Directory()}
@@ -184,16 +193,15 @@ func claudeProvider(opts options.Options, l *oneshot.Launcher, fingerprint pool.
 	}
 	roots, rootsErr := resolveRoots(opts, dir, private)
 	if _, ok := errors.AsType[*workspace.RootError](rootsErr); ok {
-		return toolProvider{}, rootsErr
+		return claude.Config{}, rootsErr
 	}
 	l.Spec.FilesDir = ".claude"
-	p := claude.New(claude.Config{
+	return claude.Config{
 		Launcher: l, Roots: roots, RootsErr: rootsErr, ReadOnly: opts.Sandbox.Access == options.AccessReadOnly,
 		TrustWorkspace: opts.Claude.TrustWorkspace, Model: opts.Claude.Model, Effort: opts.Claude.Effort,
 		Login: source, BaseURL: opts.Sandbox.ModelBaseURL, Timeout: opts.Claude.Timeout, JobTimeout: opts.Claude.JobTimeout,
 		MaxChars: int(opts.Server.MaxResultChars), Warm: int(opts.Sandbox.Warm), Fingerprint: fingerprint, Log: log,
-	})
-	return toolProvider{tools: p.Tools(), prepare: p.Prepare, busy: p.Busy, close: p.Close}, nil
+	}, nil
 }
 
 func geminiProvider(opts options.Options, l *oneshot.Launcher, log *slog.Logger) toolProvider {

@@ -147,9 +147,8 @@ func (s *Sandboxed) spec() sandbox.Spec {
 	return spec
 }
 
-// start puts the login and the configuration in and starts the server.
-func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *login.Snapshot, gate home.Gate) (*Child, error) {
-	s.sayWritable(box)
+// furnish puts the login, the configuration and the authorities in.
+func (s *Sandboxed) furnish(ctx context.Context, box *sandbox.Sandbox, snapshot *login.Snapshot, gate home.Gate) error {
 	settings := s.Settings
 	settings.AgentsGate = gate
 	files := []wire.File{{Name: "config.toml", Data: settings.TOML()}}
@@ -158,13 +157,22 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 	}
 	for _, f := range files {
 		if err := box.PutFile(f); err != nil {
-			return nil, &LaunchError{Text: fmt.Sprintf("put %s into the sandbox: %v", f.Name, err)}
+			return &LaunchError{Text: fmt.Sprintf("put %s into the sandbox: %v", f.Name, err)}
 		}
 	}
 	if s.Trust != nil {
 		if err := s.Trust.Install(ctx, box, s.Runtime.Environ(s.Spec)); err != nil {
-			return nil, &LaunchError{Text: err.Error()}
+			return &LaunchError{Text: err.Error()}
 		}
+	}
+	return nil
+}
+
+// start furnishes the sandbox and starts the server.
+func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *login.Snapshot, gate home.Gate) (*Child, error) {
+	s.sayWritable(box)
+	if err := s.furnish(ctx, box, snapshot, gate); err != nil {
+		return nil, err
 	}
 	if err := s.preflight(ctx, box); err != nil {
 		return nil, err

@@ -46,6 +46,8 @@ type Command struct {
 	Argv []string
 	// NoInput gives the command an input that is at its end.
 	NoInput bool
+	// PTY gives the command a terminal of this size instead of pipes.
+	PTY *wire.Resize
 	// Dir is where the command starts; empty means a fresh directory that
 	// goes with the turn and whose name begins with TempPrefix.
 	Dir        string
@@ -164,7 +166,7 @@ func (l *Launcher) spawn(ctx context.Context, t *Turn, c Command) error {
 		}
 		dir = made
 	}
-	command := sandbox.Command{Argv: c.Argv, Env: env, Dir: dir, Stdin: !c.NoInput}
+	command := sandbox.Command{Argv: c.Argv, Env: env, Dir: dir, Stdin: !c.NoInput, PTY: c.PTY}
 	if c.Login != nil {
 		command.Watch = []string{c.Credential}
 		command.Changed = func(f wire.Collected) { c.Login.Rotated(f.Name, f.Data, l.Log) }
@@ -196,7 +198,10 @@ func (l *Launcher) tempDir(ctx context.Context, t *Turn, env []string, prefix st
 }
 
 func (l *Launcher) environ(box *sandbox.Sandbox, c Command) []string {
-	env := append(l.Runtime.Environ(l.Spec), "NO_COLOR=1")
+	env := l.Runtime.Environ(l.Spec)
+	if c.PTY == nil { // what it prints is read by programs
+		env = append(env, "NO_COLOR=1")
+	}
 	if c.Env != nil {
 		env = append(env, c.Env(box.Welcome().FilesDir)...)
 	}

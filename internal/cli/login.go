@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mcpagents/internal/cli/options"
+	"mcpagents/internal/login"
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/terminal"
+	"mcpagents/internal/trust"
+	"mcpagents/internal/wire"
+)
+
+// openLogin bounds the start of the sandbox for a login.
+const openLogin = time.Minute
+
+// cliLogin is how a CLI logs in where no browser of this machine reaches it.
+type cliLogin struct {
+	source   func(dir string) login.Source
+	argv     []string // without the arguments
+	args     []string // where the user gives none
+	filesDir string
+	variable string // names the directory of the login to the CLI
+}
+
+var cliLogins = map[options.Provider]cliLogin{
+	options.ProviderCodex:  {login.Codex, []string{"codex", "login"}, []string{"--device-auth"}, ".codex", "CODEX_HOME"},
+	options.ProviderClaude: {login.Claude, []string{"claude", "auth", "login"}, nil, ".claude", "CLAUDE_CONFIG_DIR"},
+}
+
+func loginCommand(status *int) *cobra.Command {
+	var server []string
+	cmd := &cobra.Command{
+		Use: "login [-- ARGUMENT...]", Short: "log in with a CLI that is only in its image",
+		Long: "Runs the login of the CLI of --provider codex or claude in a sandbox of its own, on your terminal, and stores the login\n" +
+			"that it makes where the CLI on this machine would. codex shows a code for another device unless arguments of\n" +
+			"`codex login` are given. Every flag of the server (mcp-agents --help) can be given here as well.",
+		Example: "  mcp-agents login --provider claude\n  printenv OPENAI_API_KEY | mcp-agents login --provider codex -- --with-api-key",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts, err := options.Parse(server, os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			how, ok := cliLogins[opts.Provider]
+			if !ok || opts.Sandbox.Runtime == options.RuntimeLocal {
+				return errors.New("login is for provider codex or claude in a container: otherwise use the CLI's own")
+			}
+			if len(args) > 0 {
+				how.args = args
+			}
+			log := newLogger(os.Stderr, max(opts.Server.LogLevel, slog.LevelWarn), opts.Server.LogFormat)
+			if *status, err = runLogin(cmd.Context(), opts, how, log); err != nil {
+				fmt.Fprintln(os.Stderr, "error:", err)
+				*status = interrupted(cmd.Context(), exitFail)
+			}
+			return nil
+		},
+	}
+	passServerFlags(cmd.Flags(), &server)
+	return cmd
+}
+
+// runLogin runs the CLI's login and stores what it left. The status is the CLI's.
+func runLogin(ctx context.Context, opts options.Options, how cliLogin, log *slog.Logger) (status int, err error) {
+	rt, err := runtimeByName(string(opts.Sandbox.Runtime), opts.Sandbox.DockerHost)
+	if err != nil {
+		return 0, err
+	}
+	if c, ok := rt.(io.Closer); ok {
+		defer c.Close()
+	}
+	spec := sandboxSpec(opts, "")
+	spec.FilesDir = how.filesDir
+	if spec.User == "" && os.Geteuid() == 0 {
+		spec.User = "1000:1000" // there is no workspace whose owner it could be
+	}
+	var authorities *trust.Authorities
+	if opts.Sandbox.CAFile != "" {
+		if authorities, err = trust.Load(opts.Sandbox.CAFile); err != nil {
+			return 0, fmt.Errorf("--ca_file: %w", err)
+		}
+		spec.Mounts = append(spec.Mounts, authorities.Mount())
+	}
+	opening, cancel := context.WithTimeout(ctx, openLogin)
+	defer cancel()
+	box, err := sandbox.Open(opening, rt, spec, log)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.Sandbox.StopGrace+leaveTime)
+		defer cancel()
+		err = errors.Join(err, box.Close(leaving))
+	}()
+	env, err := how.prepare(opening, box, rt.Environ(spec), authorities)
+	if err != nil {
+		return 0, err
+	}
+	user := terminal.Standard()
+	size := user.Size()
+	proc, err := box.Spawn(opening, sandbox.Command{Argv: append(how.argv, how.args...), Env: env, Dir: "/", Stdin: true, PTY: size})
+	if err != nil {
+		return 0, err
+	}
+	if status, err = terminal.Attach(ctx, proc, user, size != nil); err != nil || status != 0 {
+		return status, err
+	}
+	return 0, keepLogin(ctx, box, how.source(opts.Sandbox.AuthSource))
+}
+
+// prepare makes the directory of the login, since no file makes it, and returns
+// the CLI's environment.
+func (how cliLogin) prepare(ctx context.Context, box *sandbox.Sandbox, env []string, authorities *trust.Authorities) ([]string, error) {
+	dir := box.Welcome().FilesDir
+	out, err := box.Run(ctx, sandbox.Command{Argv: []string{"mkdir", "-p", "-m", "0700", dir}, Env: env, Dir: "/"})
+	if err == nil && out.Exit.Code != 0 {
+		err = errors.New(string(out.Stderr))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the login's directory in the sandbox: %w", err)
+	}
+	if authorities != nil {
+		if err := authorities.Install(ctx, box, env); err != nil {
+			return nil, err
+		}
+		env = append(env, authorities.Environ(box.Welcome().Home)...)
+	}
+	return append(env, how.variable+"="+dir), nil
+}
+
+// keepLogin stores the login that is in the sandbox.
+func keepLogin(ctx context.Context, box *sandbox.Sandbox, source login.Source) error {
+	files, err := box.Collect(ctx, source.Credential)
+	if err != nil {
+		return err
+	}
+	if len(files) != 1 || files[0].State != wire.FilePresent {
+		return errors.New("the CLI ended well and left no login: nothing was stored")
+	}
+	if err := login.Store(ctx, source, files[0].Data); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s: the login is stored; servers that run take it with their next sandbox\n", source.Name)
+	return nil
+}
