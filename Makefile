@@ -140,5 +140,5 @@ bench: build ## run the benchmarks (BENCH=regexp BENCHTIME=1s), then what a sand
 	@$(call with_engine,$(MAKE) images && go run ./internal/bench,echo "bench: no engine: nothing to compare with" >&2)
 
 .PHONY: clean
-clean: ## remove bin/ (images stay: docker rmi mcp-agents mcp-agents/codex)
+clean: ## remove bin/ and dist/ (images stay: docker rmi mcp-agents mcp-agents/codex)
 	rm -rf bin dist images/init

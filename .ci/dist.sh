@@ -24,6 +24,7 @@ if [[ ${2:-} == images ]]; then
 	arch=$(docker version --format '{{.Server.Arch}}')
 	for image in "${images[@]}"; do
 		name=${image%:*}
+		[[ $name != mcp-agents ]] || name=mcp-agents-front-end
 		file=dist/${name//\//-}_${version}_linux_$arch.tar.gz
 		# Without gzip's own time, so that the same image gives the same archive.
 		docker save "$image" | gzip -n -6 >"$file"
