@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// command is one of the program's with a setting's flags, without a network.
-func (s *setting) command(name string, more ...string) *exec.Cmd {
+// subcommand is one of the program's with a setting's flags, without a network.
+func (s *setting) subcommand(name string, more ...string) *exec.Cmd {
 	args := []string{name, "--image", s.image, "--network", "none"}
 	cmd := exec.Command(built.agents, append(args, more...)...)
 	cmd.Dir = s.workspace
@@ -34,21 +34,21 @@ func (s *setting) noSandbox(t *testing.T) {
 // it would get.
 func TestShellByPipes(t *testing.T) {
 	s := newSetting(t, "docker", codexImage(t))
-	cmd := s.command("shell")
+	cmd := s.subcommand("shell")
 	cmd.Stdin = strings.NewReader("id -u; pwd; ls \"$CODEX_HOME\"; cat >/dev/null </dev/tty || echo no-terminal; exit 3\n")
 	out, err := cmd.Output()
 	require.Equal(t, 3, cmd.ProcessState.ExitCode(), "%v", err)
 	require.Equal(t, "1000\n"+s.workspace+"\nauth.json\nconfig.toml\nno-terminal\n", string(out))
 	s.noSandbox(t)
 
-	cmd = s.command("shell", "--workspace_access=ro", "--", "sh", "-c", "echo x >file || exit 7")
+	cmd = s.subcommand("shell", "--workspace_access=ro", "--", "sh", "-c", "echo x >file || exit 7")
 	require.Error(t, cmd.Run())
 	require.Equal(t, 7, cmd.ProcessState.ExitCode())
 	require.False(t, exists(s.workspace, "file"))
 	s.noSandbox(t)
 
 	for args, want := range map[string]string{"--provider=gemini": "there is no shell for provider gemini", "--image=mcp-agents/none:1": "mcp-agents images build none"} {
-		said, err := s.command("shell", args).CombinedOutput()
+		said, err := s.subcommand("shell", args).CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(said), want)
 	}
@@ -70,7 +70,7 @@ func TestShellOnATerminal(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, func() bool { return strings.Contains(screen.String(), text) }, 30*time.Second, 20*time.Millisecond, "%s", text)
 	}
-	cmd := s.command("shell")
+	cmd := s.subcommand("shell")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, cmd.Start())
@@ -97,7 +97,7 @@ func TestShellOnATerminal(t *testing.T) {
 // A signal ends the shell's sandbox.
 func TestShellEndsOnSIGTERM(t *testing.T) {
 	s := newSetting(t, "docker", codexImage(t))
-	cmd := s.command("shell", "--", "sh", "-c", "trap '' TERM; echo began; sleep 600")
+	cmd := s.subcommand("shell", "--", "sh", "-c", "trap '' TERM; echo began; sleep 600")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -120,7 +120,7 @@ func TestLogin(t *testing.T) {
 	file := filepath.Join(s.login, "auth.json")
 	require.NoError(t, os.Remove(file))
 	login := func(input string, args ...string) (int, string) {
-		cmd := s.command("login", append([]string{"--"}, args...)...)
+		cmd := s.subcommand("login", append([]string{"--"}, args...)...)
 		cmd.Stdin = strings.NewReader(input)
 		said, _ := cmd.CombinedOutput()
 		return cmd.ProcessState.ExitCode(), string(said)

@@ -42,7 +42,7 @@ func (s *Sandboxed) Shell(ctx context.Context, argv []string, pty *wire.Resize) 
 			return nil, err
 		}
 		return box.Spawn(opening, sandbox.Command{Argv: argv, Env: s.environ(box), Dir: s.dir(), Stdin: true, PTY: pty,
-			Watch: []string{s.Login.Credential}, Changed: func(c wire.Collected) { s.writeBack(snapshot, c) }})
+			Watch: []string{s.Login.Credential}, Changed: func(c wire.Collected) { snapshot.Rotated(c.Name, c.Data, s.Log) }})
 	}()
 	if err != nil {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
