@@ -4,7 +4,7 @@
 //	go run ./internal/bench/startup [-rounds N] [-config FILE] -- COMMAND ARG… [-- COMMAND ARG…]
 //
 // Several servers, separated by "--", are started in turn. A configuration file
-// of a client (.mcp.json: {"mcpServers": {NAME: {"command", "args", "env"}}})
+// of a client (.mcp.json, .vscode/mcp.json, config.toml of Codex; what setup writes)
 // adds each of its entries. What is printed is the median of each figure: time
 // to the answers of initialize and of tools/list, CPU time of the program and
 // its descendants until then, the sum of their peak resident memory, and how
