@@ -22,7 +22,8 @@ for name in HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy MAKE
 	[[ -z ${!name:-} ]] || settings+=(-e "$name=${!name}")
 done
 
-mapfile -t lines < <(sed -n '/^## Quick start/,/^## /p' README.md | sed -n '/^```$/,/^```$/p' | sed '/^```/d; s/ *#.*//; /^$/d')
+# The first block below the heading, without its comments.
+mapfile -t lines < <(awk '/^## Quick start/ { here = 1 } here && /^```$/ { block++; next } block == 1' README.md | sed 's/ *#.*//; /^$/d')
 ((${#lines[@]} >= 3)) || {
 	say "README's quick start has ${#lines[@]} lines"
 	exit 1
