@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/toolserver"
 )
 
@@ -68,9 +68,9 @@ func makeClaudeFaults(t *testing.T, table *faultTable, runtime string) {
 	if runtime == "docker" {
 		image = fakeToolImage(t)
 	}
-	dir := t.TempDir() // on the PATH of a local sandbox
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "claude"), "mcpagents/internal/fakeclaude").CombinedOutput()
-	require.NoError(t, err, string(out))
+	dir, remove, err := frontendtest.Programs("mcp-agents-fakeclaude-", map[string]string{"claude": "mcpagents/internal/fakeclaude"})
+	require.NoError(t, err)
+	t.Cleanup(remove) // when the rows are done: it is on the PATH of their local sandboxes
 	for _, f := range claudeFaults {
 		t.Run("claude "+f.name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/frontendtest"
 )
 
 // built holds the programs that the tests run.
@@ -21,20 +23,14 @@ var built struct{ dir, agents string }
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "mcp-agents-toole2e-")
+	dir, remove, err := frontendtest.Programs("mcp-agents-toole2e-", map[string]string{"mcp-agents": "mcpagents/cmd/mcp-agents",
+		"fake/claude": "mcpagents/internal/fakeclaude", "fake/agy": "mcpagents/internal/fakeclaude"})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	built.dir, built.agents = dir, filepath.Join(dir, "mcp-agents")
-	for out, pkg := range map[string]string{built.agents: "mcpagents/cmd/mcp-agents", filepath.Join(dir, "fake", "claude"): "mcpagents/internal/fakeclaude",
-		filepath.Join(dir, "fake", "agy"): "mcpagents/internal/fakeclaude"} {
-		if b, err := exec.Command("go", "build", "-o", out, pkg).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, b)
-			return 1
-		}
-	}
 	return m.Run()
 }
 
@@ -57,7 +53,7 @@ func start(t *testing.T, provider string, args ...string) *server {
 	s.cmd.Dir = s.workspace
 	home := t.TempDir()
 	s.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CACHE_HOME="+filepath.Join(home, "cache"), "CLAUDE_CONFIG_DIR="+home,
-		"ANTHROPIC_API_KEY=made-up", "PATH="+filepath.Join(built.dir, "fake")+":"+os.Getenv("PATH"))
+		"ANTHROPIC_API_KEY=made-up", s.mark(), "PATH="+filepath.Join(built.dir, "fake")+":"+os.Getenv("PATH"))
 	s.cmd.Stderr = s.stderr
 	var err error
 	s.in, err = s.cmd.StdinPipe()
@@ -72,6 +68,12 @@ func start(t *testing.T, provider string, args ...string) *server {
 	})
 	return s
 }
+
+// mark is a variable that every process of the server has.
+func (s *server) mark() string { return "TOOLE2E_RUN=" + s.workspace }
+
+// processes are those of the server's sandboxes.
+func (s *server) processes() []string { return frontendtest.Marked(s.mark(), "", s.cmd.Process.Pid) }
 
 // send sends a request.
 func (s *server) send(method string, params any) {

@@ -1,11 +1,9 @@
 package toole2e
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -104,17 +102,4 @@ func endOfInput(t *testing.T) {
 	require.Zero(t, s.end(), s.stderr.String())
 	assert.Contains(t, s.stderr.String(), "shutting down (provider=claude, reason=stdin-end)")
 	require.Eventually(t, func() bool { return len(s.processes()) == 0 }, 5*time.Second, 10*time.Millisecond, "%s", s.processes())
-}
-
-// processes are those of the fake CLI that work in the server's workspace.
-func (s *server) processes() (found []string) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		cwd, _ := os.Readlink(dir + "/cwd")
-		line, _ := os.ReadFile(dir + "/cmdline")
-		if strings.HasPrefix(cwd, s.workspace) && bytes.Contains(line, []byte("claude")) && filepath.Base(dir) != fmt.Sprint(s.cmd.Process.Pid) {
-			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte(" "))))
-		}
-	}
-	return found
 }
