@@ -1,0 +1,56 @@
+package acceptance
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/version"
+)
+
+// The image alone runs a scripted call: its model cannot be a program of the
+// host, since the host has none.
+func TestScriptedCallInTheImage(t *testing.T) {
+	image := os.Getenv("MCP_AGENTS_TEST_IMAGE")
+	if image == "" {
+		image = "mcp-agents:" + version.Version
+	}
+	s := newSetting(t, "docker", codexImage(t))
+	scenario := filepath.Join(s.workspace, "scenario.json")
+	for _, tt := range []struct {
+		name, scenario, deadline string
+		status                   int
+		stdout                   string
+	}{
+		{"an answer", `{"steps": [{"exec": {"cmd": "echo made >made.txt"}}], "final": "made it"}`, "60", 0, "made it\n"},
+		{"a deadline", `{"steps": [{"exec": {"cmd": "sleep 600"}}], "final": "never"}`, "4", 124, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(scenario, []byte(tt.scenario), 0o644))
+			before := models(t)
+			cmd := exec.Command("docker", "run", "-i", "--rm", "--network", "none", "-v", "/var/run/docker.sock:/var/run/docker.sock",
+				"-v", s.workspace+":"+s.workspace, "-w", s.workspace, image, "call", "--provider", "codex", "--image", s.image,
+				"--scripted", "scenario.json", "--deadline", tt.deadline, "codex", "--arg", "prompt=go", "--arg", "cwd=.",
+				"--arg", "sandbox=workspace-write", "--out", "out")
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			_ = cmd.Run()
+			require.Equal(t, tt.status, cmd.ProcessState.ExitCode(), stderr.String())
+			require.Equal(t, tt.stdout, stdout.String())
+			require.FileExists(t, filepath.Join(s.workspace, "out", "result.json"))
+			require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 && models(t) <= before }, 10*time.Second, 50*time.Millisecond)
+		})
+	}
+	require.True(t, exists(s.workspace, "made.txt"))
+}
+
+// models counts the containers of scripted models.
+func models(t *testing.T) int {
+	t.Helper()
+	return len(bytes.Fields([]byte(output(t, "docker", "ps", "-a", "-q", "--filter", "label=mcp-agents.provider=model"))))
+}
