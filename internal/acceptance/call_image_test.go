@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,25 +33,27 @@ func TestScriptedCallInTheImage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(scenario, []byte(tt.scenario), 0o644))
-			before := models(t)
 			cmd := exec.Command("docker", "run", "-i", "--rm", "--network", "none", "-v", "/var/run/docker.sock:/var/run/docker.sock",
 				"-v", s.workspace+":"+s.workspace, "-w", s.workspace, image, "call", "--provider", "codex", "--image", s.image,
 				"--scripted", "scenario.json", "--deadline", tt.deadline, "codex", "--arg", "prompt=go", "--arg", "cwd=.",
 				"--arg", "sandbox=workspace-write", "--out", "out")
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
-			_ = cmd.Run()
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool { return models(t, image) > 0 }, 30*time.Second, 50*time.Millisecond, "the check for what is left sees the model")
+			_ = cmd.Wait()
 			require.Equal(t, tt.status, cmd.ProcessState.ExitCode(), stderr.String())
 			require.Equal(t, tt.stdout, stdout.String())
 			require.FileExists(t, filepath.Join(s.workspace, "out", "result.json"))
-			require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 && models(t) <= before }, 10*time.Second, 50*time.Millisecond)
+			require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 && models(t, image) == 0 }, 10*time.Second, 50*time.Millisecond)
 		})
 	}
 	require.True(t, exists(s.workspace, "made.txt"))
 }
 
-// models counts the containers of scripted models.
-func models(t *testing.T) int {
+// models counts the containers of scripted models that run in an image; other
+// tests' models run in others.
+func models(t *testing.T, image string) int {
 	t.Helper()
-	return len(bytes.Fields([]byte(output(t, "docker", "ps", "-a", "-q", "--filter", "label=mcp-agents.provider=model"))))
+	return len(strings.Fields(output(t, "docker", "ps", "-a", "-q", "--filter", "label=mcp-agents.provider=model", "--filter", "ancestor="+image)))
 }
