@@ -85,8 +85,12 @@ func TestShellOnATerminal(t *testing.T) {
 	write("sleep 1; echo now=$(stty size)")
 	shows("now=20 90")
 	require.NotEmpty(t, sharing(t, s.workspace), "the check for what is left sees the sandbox")
-	write("sleep 600")
-	write("\x03echo after=$((40+2))") // the key reaches the command, not the program
+	write("echo begun; sleep 600")
+	shows("\r\nbegun\r\n")
+	_, err = io.WriteString(pty, "\x03") // the key reaches the command, not the program
+	require.NoError(t, err)
+	shows("^C")
+	write("echo after=$((40+2))")
 	shows("after=42")
 	write("exit 5")
 	_ = cmd.Wait()
