@@ -51,14 +51,14 @@ func TestCallsSayWhatIsWrong(t *testing.T) {
 			link := linkAt(t, filepath.Join(s.login, "s"), "/var/run/docker.sock", false)
 			require.NoError(t, os.Chmod(filepath.Join(s.login, "s"), 0o600))
 			s.engine = link.address()
-		}, []string{"permission", "docker"}},
+		}, []string{"no permission to use the Docker engine at unix://"}},
 		{"context is gone", func(t *testing.T, s *setting) { s.env = append(s.env, "DOCKER_CONTEXT=gone", "DOCKER_HOST=") },
 			[]string{`"gone"`, "DOCKER_CONTEXT"}},
 		{"configuration is broken", func(t *testing.T, s *setting) {
 			require.NoError(t, os.WriteFile(filepath.Join(s.login, "config.json"), []byte(`{"currentContext":`), 0o644))
 			s.env = append(s.env, "DOCKER_CONFIG="+s.login, "DOCKER_HOST=", "DOCKER_CONTEXT=")
 		}, []string{"config.json"}},
-		{"TLS to a server without", func(t *testing.T, s *setting) {
+		{"TLS files are missing", func(t *testing.T, s *setting) {
 			s.env = append(s.env, "DOCKER_HOST=tcp://"+closedPort(t), "DOCKER_TLS_VERIFY=1", "DOCKER_CERT_PATH="+s.login)
 		}, []string{"ca.pem"}},
 		{"image is missing", func(t *testing.T, s *setting) { s.image = "mcp-agents/none:1" },

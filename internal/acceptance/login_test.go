@@ -18,20 +18,20 @@ func TestUnusableLogin(t *testing.T) {
 		prepare func(t *testing.T, auth string)
 		want    string
 	}{
-		{"an empty home", func(t *testing.T, auth string) {}, "codex login"},
+		{"an empty home", func(t *testing.T, auth string) {}, "does not exist; run codex login as this user, or set CODEX_API_KEY or OPENAI_API_KEY"},
 		{"a home with a configuration only", func(t *testing.T, auth string) {
 			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(auth), "config.toml"), []byte("model = \"x\"\n"), 0o600))
-		}, "codex login"},
-		{"a directory in its place", func(t *testing.T, auth string) { require.NoError(t, os.Mkdir(auth, 0o700)) }, "codex login"},
+		}, "does not exist; run codex login as this user, or set CODEX_API_KEY or OPENAI_API_KEY"},
+		{"a directory in its place", func(t *testing.T, auth string) { require.NoError(t, os.Mkdir(auth, 0o700)) }, "is not a regular file: remove it and run codex login"},
 		{"a file that cannot be read", func(t *testing.T, auth string) {
 			require.NoError(t, os.Symlink("auth.json", auth)) // to itself: not even root can
-		}, "codex login"},
+		}, "too many levels of symbolic links: remove it and run codex login"},
 		{"no JSON", func(t *testing.T, auth string) {
 			require.NoError(t, os.WriteFile(auth, []byte("{"), 0o600))
-		}, "codex login"},
+		}, "is not valid JSON; run codex login"},
 		{"no token", func(t *testing.T, auth string) {
 			require.NoError(t, os.WriteFile(auth, []byte(`{"tokens":{}}`), 0o600))
-		}, "codex login"},
+		}, "holds no credential; run codex login"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSetting(t, "docker", image)

@@ -87,8 +87,10 @@ func Take(ctx context.Context, src Source) (*Snapshot, error) {
 		}
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("copy %s login: %w", src.Name, err)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("copy %s login: %w: let this user read it", src.Name, err)
 	default:
-		return nil, fmt.Errorf("copy %s login: %w: let this user read it, or remove it and %s", src.Name, err, src.Remedy)
+		return nil, fmt.Errorf("copy %s login: %w: remove it and %s", src.Name, err, src.Remedy)
 	}
 	for _, name := range src.Extras {
 		switch data, err := readFile(ctx, filepath.Join(src.Directory(), name)); {

@@ -132,7 +132,7 @@ func TestTakeRefusesWhatIsNoRegularFile(t *testing.T) {
 	path := filepath.Join(dir, "auth.json")
 	require.NoError(t, os.Mkdir(path, 0o700))
 	_, err := Take(t.Context(), src)
-	assert.EqualError(t, err, "copy Codex login: "+path+" is not a regular file: let this user read it, or remove it and "+src.Remedy)
+	assert.EqualError(t, err, "copy Codex login: "+path+" is not a regular file: remove it and "+src.Remedy)
 }
 
 func TestExtrasAreBestEffortButNotSilent(t *testing.T) {

@@ -52,10 +52,11 @@ func (s *Sandbox) handle(f wire.Frame) error {
 		if err := wire.Unmarshal(f, &e); err != nil {
 			return err
 		}
+		text := cut(e.Text)
 		if e.Code == "version" {
-			e.Text = cut(e.Text) + ": " + rebuild
+			text += ": " + rebuild
 		}
-		return &RemoteError{Code: cut(e.Code), Text: cut(e.Text)}
+		return &RemoteError{Code: cut(e.Code), Text: text}
 	default:
 		return wire.Errorf("%s frame is not for the front end", f.Type)
 	}

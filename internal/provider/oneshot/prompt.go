@@ -17,8 +17,17 @@ const (
 	LoginPatience = 10 * time.Second
 )
 
-// loginPage matches the address of a page to log in at.
-var loginPage = regexp.MustCompile(`(?i)https://\S*(oauth|authori[sz]e|log-?in|sign-?in|device|/auth)`)
+// loginPage matches the address of a page to log in at, and loginWords what a CLI
+// says beside it. A link in a warning has the one and not the other.
+var (
+	loginPage  = regexp.MustCompile(`(?i)https://\S*(oauth|authori[sz]e|log-?in|sign-?in|device|/auth)\S*`)
+	loginWords = regexp.MustCompile(`(?i)\b(log ?in|sign ?in|authenticat|authori[sz]|(enter|paste|waiting for).*\bcode\b)`)
+)
+
+// asksForLogin reports whether a text names a page to log in at and asks for it.
+func asksForLogin(text []byte) bool {
+	return loginPage.Match(text) && loginWords.Match(loginPage.ReplaceAll(text, nil))
+}
 
 // loginPrompt watches what a command writes, from both of its streams.
 type loginPrompt struct {
@@ -28,6 +37,7 @@ type loginPrompt struct {
 	mu    sync.Mutex
 	seen  []byte // up to promptSize and one
 	timer *time.Timer
+	wrote int // pieces
 	over  bool
 }
 
@@ -54,20 +64,23 @@ func (p *loginPrompt) Write(b []byte) (int, error) {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	p.wrote++
 	p.seen = append(p.seen, b[:min(len(b), promptSize+1-len(p.seen))]...)
 	switch {
 	case len(p.seen) > promptSize: // that is an answer
 		p.over = true
-	case loginPage.Match(p.seen):
-		p.timer = time.AfterFunc(p.patience, p.waited)
+	case asksForLogin(p.seen):
+		last := p.wrote
+		p.timer = time.AfterFunc(p.patience, func() { p.waited(last) })
 	}
 	return len(b), nil
 }
 
-func (p *loginPrompt) waited() {
+// waited says that nothing came since the last piece, unless something just did.
+func (p *loginPrompt) waited(last int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.over {
+	if !p.over && p.wrote == last {
 		p.over = true
 		close(p.asked)
 	}

@@ -20,9 +20,10 @@ func TestLoginPrompt(t *testing.T) {
 	}{
 		"asks":                       {[]string{page}, 10 * time.Second, 10 * time.Second},
 		"asks in two pieces":         {[]string{page[:30], page[30:]}, 10 * time.Second, 11 * time.Second},
-		"another way":                {[]string{"https://claude.example/login"}, 10 * time.Second, 10 * time.Second},
+		"another way":                {[]string{"Please sign in: https://claude.example/device"}, 10 * time.Second, 10 * time.Second},
 		"blanks are no sign of life": {[]string{page, "\n", " "}, 10 * time.Second, 10 * time.Second},
 		"dots are":                   {[]string{page, ".", "."}, 10 * time.Second, 12 * time.Second},
+		"a warning with a link":      {[]string{"warning: deprecated, see https://example.com/device/auth"}, 10 * time.Second, 0},
 		"no page":                    {[]string{"https://example.com/readme"}, 10 * time.Second, 0},
 		"an answer that names one":   {[]string{page + strings.Repeat(" and more", 1000)}, 10 * time.Second, 0},
 		"an answer follows":          {[]string{page, strings.Repeat("word ", 2000)}, 10 * time.Second, 0},

@@ -37,7 +37,7 @@ type engine struct {
 	api    string // as its first ping said
 	pinged bool
 
-	asking sync.Mutex
+	asking chan struct{} // holds a value while somebody asks
 	known  *Engine
 }
 
@@ -75,7 +75,7 @@ func dial(at endpoint) (*engine, error) {
 	if err != nil {
 		return nil, &EndpointError{How: at.how, Text: "the address cannot be used", Cause: err}
 	}
-	return &engine{Client: c, at: at, socket: at.socketInfo()}, nil
+	return &engine{Client: c, at: at, socket: at.socketInfo(), asking: make(chan struct{}, 1)}, nil
 }
 
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -244,8 +244,12 @@ func (r *Runtime) Engine(ctx context.Context) (Engine, error) {
 
 // describe asks once: who comes meanwhile waits for that answer.
 func (e *engine) describe(ctx context.Context) (Engine, error) {
-	e.asking.Lock()
-	defer e.asking.Unlock()
+	select {
+	case e.asking <- struct{}{}:
+		defer func() { <-e.asking }()
+	case <-ctx.Done():
+		return Engine{}, context.Cause(ctx)
+	}
 	if e.known != nil {
 		return *e.known, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,7 +50,7 @@ func TestListingsOfBothEngines(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, rt.Close()) })
 			list, err := rt.List(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, []sandbox.Listed{{ID: id, Sandbox: "box", Provider: "codex", Instance: "7", Image: "mcp-agents/codex:1",
+			require.Equal(t, []sandbox.Listed{{ID: id, Sandbox: "box", Provider: "codex", Instance: "7", Image: "mcp-agents/codex:1", Created: time.Unix(1700000000, 0),
 				State: "exited", User: "1000:1000"}}, list)
 			lines, err := rt.Sweep(t.Context(), true)
 			require.NoError(t, err)
