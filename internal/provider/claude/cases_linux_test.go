@@ -164,7 +164,7 @@ func TestReviewFailureShapes(t *testing.T) {
 				assert.Equal(t, "Claude: "+tt.message, end.Structured["message"])
 				assert.True(t, result.IsError)
 				assert.Contains(t, result.text(), fmt.Sprintf("Claude job %s failed: Claude: %s", id, tt.message))
-				assert.NotContains(t, result.raw, "429", "the provider's words are not told")
+				assert.NotContains(t, result.raw, "rate limit", "the provider's words are not told")
 			})
 		}
 	}
