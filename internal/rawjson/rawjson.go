@@ -111,7 +111,7 @@ func Splice(text []byte, edits ...Edit) []byte {
 	last := 0
 	for _, e := range edits {
 		out = append(append(out, text[last:e.At.Start]...), e.With...)
-		last = e.at.End
+		last = e.At.End
 	}
 	return append(out, text[last:]...)
 }
