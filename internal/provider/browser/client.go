@@ -1,0 +1,307 @@
+package browser
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"mcpagents/internal/rawjson"
+	"mcpagents/internal/stdio"
+)
+
+// maxUnread bounds in bytes what waits for the downstream. More is refused
+// message by message: reading of the client goes on, so that its cancels and its
+// end are seen.
+const maxUnread = 64 << 20
+
+// Beginnings of ids that are ours.
+const (
+	initializeIDs = "mcp-agents/browser/initialize/"
+	questionIDs   = "mcp-agents/browser/downstream-request/"
+)
+
+// reserved reports whether an id key is one that only we may use.
+func reserved(key string) bool {
+	return strings.HasPrefix(key, "string:"+initializeIDs) || strings.HasPrefix(key, "string:"+questionIDs)
+}
+
+// pending is a message that waits for its turn.
+type pending struct {
+	message stdio.Message
+	request *request // nil for what needs no answer
+	// answers is the id key of an answer to the downstream, empty if it is none.
+	answers string
+	// initialized says that it is the notification of that name.
+	initialized bool
+}
+
+func (b *bridge) fromClient(e clientEvent) {
+	if fault, ok := errors.AsType[*stdio.MessageError](e.err); ok {
+		b.framed = fault.Mode == stdio.Framed
+		b.refuseMessage(fault)
+		return
+	}
+	if e.err != nil {
+		if !errors.Is(e.err, io.EOF) {
+			b.log.Warn("reading from the client failed", "error", e.err)
+		}
+		b.clientGone()
+		return
+	}
+	m := e.message
+	b.framed = m.Mode == stdio.Framed
+	env, err := stdio.ParseEnvelope(m.Raw)
+	switch {
+	case errors.Is(err, stdio.ErrTooDeep): // nobody has seen what it calls
+		b.refuseMessage(&stdio.MessageError{Mode: m.Mode, Seen: env, Err: err})
+	case env.HasMethod && env.ID.Usable():
+		b.fromRequest(m, env)
+	case env.HasMethod:
+		b.fromNotification(m, env)
+	case env.IsResponse():
+		b.forward(pending{message: m, answers: env.ID.Key()})
+	default: // a batch, a blank line, or no JSON: the downstream's business
+		b.forward(pending{message: m})
+	}
+}
+
+// refuseMessage answers a message that is not forwarded.
+func (b *bridge) refuseMessage(fault *stdio.MessageError) {
+	b.log.Warn("refused a message of the client", "error", fault)
+	id := fault.Seen.ID
+	switch {
+	case fault.Seen.IsResponse(), !id.Usable(): // an answer would mean nothing to the client
+		return
+	case b.inFlight(id.Key()):
+		b.reused(id)
+		return
+	}
+	b.respondError(&request{id: id, key: id.Key(), framed: fault.Mode == stdio.Framed}, stdio.CodeInvalidRequest, fault.Error())
+}
+
+func (b *bridge) fromRequest(m stdio.Message, env stdio.Envelope) {
+	r := &request{id: env.ID, key: env.ID.Key(), method: env.Method, framed: b.framed, sequence: b.sequence}
+	b.sequence++
+	switch {
+	case reserved(r.key):
+		b.respond(r, reservedID())
+		return
+	case b.inFlight(r.key):
+		b.reused(r.id)
+		return
+	}
+	b.open[r.key] = r
+	r.browser = b.callsBrowser(m.Raw, env)
+	r.hard = b.alarms.After(b.cfg.Times.Hard, func() { b.overdue(r) })
+	if handshake(r.method) {
+		r.message = m
+		_, r.page = rawjson.Lookup(m.Raw, "params", "cursor")
+		r.handshake = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
+	}
+	b.forward(pending{message: m, request: r})
+	if r.browser && b.waits(r) {
+		b.tellProgress(r, m.Raw)
+	}
+}
+
+// callsBrowser reports whether a request calls a tool of the downstream. Before
+// a list of them was seen, every name may be one.
+func (b *bridge) callsBrowser(message []byte, env stdio.Envelope) bool {
+	if env.Method != "tools/call" {
+		return false
+	}
+	at, _ := rawjson.Lookup(message, "params", "name")
+	name, ok := rawjson.Text(at.Of(message))
+	return ok && (b.tools == nil || b.tools[name])
+}
+
+// inFlight reports whether an answer with the key is still to come.
+func (b *bridge) inFlight(key string) bool {
+	_, owed := b.suppressed[key]
+	return b.open[key] != nil || owed
+}
+
+// reused ends the bridge because an id was used again while it was in flight:
+// nobody could tell the two answers apart.
+func (b *bridge) reused(id stdio.ID) {
+	if b.open[id.Key()] == nil {
+		b.open[id.Key()] = &request{id: id, key: id.Key(), framed: b.framed} // so that the second use has its error
+	}
+	b.finish(verdict{code: 1, reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), emit: true})
+}
+
+func (b *bridge) fromNotification(m stdio.Message, env stdio.Envelope) {
+	switch env.Method {
+	case "notifications/cancelled":
+		b.fromCancel(m)
+		return
+	case "notifications/initialized":
+		b.initialized = wholeLine(m)
+		if b.initialize != nil && b.phase != running {
+			return // follows the initialize that the next child gets
+		}
+	}
+	b.forward(pending{message: m, initialized: env.Method == "notifications/initialized"})
+}
+
+// fromCancel passes a cancel on unless it concerns only us. What the downstream
+// has got is still to be verified if it answers all the same.
+func (b *bridge) fromCancel(m stdio.Message) {
+	at, _ := rawjson.Lookup(m.Raw, "params", "requestId")
+	key := stdio.ParseID(at.Of(m.Raw)).Key()
+	r := b.open[key]
+	switch {
+	case reserved(key):
+	case r == nil && slices.Contains(b.answered, key):
+		b.out.Drop(key) // an answer that the client has not got yet
+	case r == nil:
+		b.forward(pending{message: m})
+	case r.method == "initialize": // MCP forbids it
+	case b.waits(r):
+		b.withdraw(r)
+		b.hush(r)
+		b.settle(r)
+		b.pump()
+	default:
+		r.cancelled = true
+		b.hush(r)
+		if b.phase == running {
+			b.session.input.Write(asLine(m, m.Raw))
+		}
+	}
+}
+
+// forward gives a message its turn.
+func (b *bridge) forward(p pending) {
+	unread := b.queueBytes
+	if b.session != nil {
+		unread += b.session.input.Queued()
+	}
+	if unread > 0 && unread+len(p.message.Raw) > maxUnread {
+		b.log.Warn("refused a message: those before it still wait", "bytes", unread)
+		if p.request != nil {
+			b.respondError(p.request, stdio.CodeAborted, "not sent to the browser's tool server, which has not read the messages before it")
+		}
+		return
+	}
+	b.queue = append(b.queue, p)
+	b.queueBytes += len(p.message.Raw)
+	b.pump()
+}
+
+// waits reports whether r is in the queue.
+func (b *bridge) waits(r *request) bool {
+	return slices.ContainsFunc(b.queue, func(p pending) bool { return p.request == r })
+}
+
+// withdraw removes r from the queue and returns what waited of it.
+func (b *bridge) withdraw(r *request) (pending, bool) {
+	i := slices.IndexFunc(b.queue, func(p pending) bool { return p.request == r })
+	if i < 0 {
+		return pending{}, false
+	}
+	p := b.queue[i]
+	b.queueBytes -= len(p.message.Raw)
+	b.queue = slices.Delete(b.queue, i, i+1)
+	return p, true
+}
+
+// pump passes on, in order, what does not have to wait. Whoever changes what
+// something waits for calls it.
+func (b *bridge) pump() {
+	for len(b.queue) > 0 && b.verdict == nil {
+		p := b.queue[0]
+		if !b.mayPass(p) {
+			return
+		}
+		b.queue = b.queue[1:]
+		b.queueBytes -= len(p.message.Raw)
+		b.pass(p)
+	}
+}
+
+// mayPass reports whether the first in line may pass, and begins what it waits
+// for.
+func (b *bridge) mayPass(p pending) bool {
+	call := p.request != nil && p.request.method == "tools/call"
+	switch {
+	case b.state.holds() || b.phase == launching || b.phase == opening || b.phase == closing:
+		return false
+	case b.phase == absent && call:
+		b.launch()
+		return false
+	case b.phase == absent || p.request == nil || !p.request.browser:
+		return true
+	case b.state == ready && p.request.cleared:
+		return true
+	}
+	b.step(wanted) // changes nothing while a browser is given back
+	return false
+}
+
+// pass sends a message to the downstream, or answers it where there is none.
+func (b *bridge) pass(p pending) {
+	r := p.request
+	if b.phase == absent {
+		if r != nil {
+			b.keepInitialize(r)
+			b.answerLocally(r, nil)
+		}
+		return
+	}
+	line := asLine(p.message, p.message.Raw)
+	if p.answers != "" {
+		if line = b.answerFor(p.answers, line); line == nil {
+			return // of a downstream that is gone
+		}
+	}
+	if r != nil {
+		r.forwarded = true
+		b.stopProgress(r)
+		if r.browser {
+			r.generation = b.lease
+		}
+		if r.method == "initialize" {
+			b.session.initialized = true
+		}
+	}
+	b.session.input.Write(line)
+}
+
+// refuseHeld answers the browser calls in the queue. The rest keeps its order.
+func (b *bridge) refuseHeld(result result) {
+	var held []*request
+	b.queue = slices.DeleteFunc(b.queue, func(p pending) bool {
+		if p.request == nil || !p.request.browser {
+			return false
+		}
+		b.queueBytes -= len(p.message.Raw)
+		held = append(held, p.request)
+		return true
+	})
+	for _, r := range held {
+		b.respond(r, result)
+	}
+}
+
+// asLine returns raw, which is m or made of it, as the line that the downstream
+// reads: as it came, but for line breaks inside a frame, which JSON has only
+// between tokens.
+func asLine(m stdio.Message, raw []byte) []byte {
+	if m.Mode == stdio.Framed && bytes.ContainsAny(raw, "\r\n") {
+		raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
+	}
+	if !m.Terminated {
+		return raw
+	}
+	return append(raw[:len(raw):len(raw)], '\n')
+}
+
+// wholeLine is a message as a line for a later child.
+func wholeLine(m stdio.Message) []byte {
+	m.Terminated = true
+	return asLine(m, m.Raw)
+}

@@ -1,0 +1,136 @@
+package browser
+
+import (
+	"regexp"
+
+	"mcpagents/internal/relay"
+	"mcpagents/internal/stdio"
+)
+
+// longLine is a line of the downstream that is too long to hold.
+type longLine struct {
+	// passing says that it goes to the client as it comes. Else nothing of it does.
+	passing bool
+	owner   *request // that it answers, nil if it is not known
+	tail    []byte   // its last bytes, when the owner is not known
+}
+
+// tailSize is how much of the end of a line is kept to look for its id.
+const tailSize = 4 << 10
+
+// beginLong takes the first piece of a line that is too long to hold. It streams
+// to the client, unless it is, or may be, the result of a browser call: such a
+// line cannot be held back until it is verified.
+func (b *bridge) beginLong(p relay.Piece) {
+	env := stdio.ScanPrefix(p.Head())
+	r := b.open[env.ID.Key()]
+	_, late := b.suppressed[env.ID.Key()]
+	l := &longLine{passing: true}
+	b.session.long = l
+	switch {
+	case env.HasMethod:
+	case late:
+		delete(b.suppressed, env.ID.Key())
+		l.passing = false
+	case r != nil:
+		l.owner = r
+		l.passing = !r.browser
+		b.alarms.Cancel(r.handshake)
+	case !env.ID.Usable() && b.awaitsBrowser():
+		l.passing = false // the id may follow the result
+	}
+	b.logLong(map[bool]string{true: "passed on as it is", false: "held back"}[l.passing])
+	framed := b.framed
+	if r != nil {
+		framed = r.framed
+	}
+	b.takeLong(p, framed)
+}
+
+// continueLong takes a later piece of such a line.
+func (b *bridge) continueLong(p relay.Piece) {
+	b.takeLong(p, false) // the first piece has decided how it is framed
+	if p.Last {
+		l := b.session.long
+		b.session.long = nil
+		b.alarms.Cancel(b.stall)
+		b.stall = nil
+		b.endLong(l)
+	}
+}
+
+func (b *bridge) takeLong(p relay.Piece, framed bool) {
+	l := b.session.long
+	if l.passing {
+		b.native(p, framed)
+		return
+	}
+	l.tail = append(l.tail, p.Data...)
+	if n := len(l.tail) - tailSize; n > 0 {
+		l.tail = append(l.tail[:0], l.tail[n:]...)
+	}
+}
+
+// endLong settles what the line answered.
+func (b *bridge) endLong(l *longLine) {
+	switch {
+	case l.passing && l.owner != nil:
+		b.served(l.owner)
+		b.settle(l.owner)
+	case l.passing:
+	case l.owner != nil:
+		b.distrust([]*request{l.owner}, "its result is longer than 10 MiB")
+	default:
+		b.endUnnamed(idAtEnd(l.tail))
+	}
+}
+
+// endUnnamed settles a line without an id in its head.
+func (b *bridge) endUnnamed(id stdio.ID) {
+	r := b.open[id.Key()]
+	switch {
+	case r == nil:
+		b.distrust(b.awaiting(), "a result longer than 10 MiB came, perhaps its own")
+	case r.browser && r.forwarded:
+		b.distrust([]*request{r}, "its result is longer than 10 MiB")
+	default:
+		b.respondError(r, stdio.CodeInternal, "the answer is longer than 10 MiB and names its id at its end")
+	}
+}
+
+// endingID is an id member as the last one of a message.
+var endingID = regexp.MustCompile(`"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9.eE+-]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?}\s*$`)
+
+// idAtEnd is the id that a message ends with, absent if it is not there.
+func idAtEnd(tail []byte) stdio.ID {
+	m := endingID.FindSubmatch(tail)
+	if m == nil {
+		return stdio.ID{}
+	}
+	return stdio.ParseID(m[1])
+}
+
+// outputBroken reports whether the client has a part of a line that the
+// downstream has not ended.
+func (b *bridge) outputBroken() bool {
+	return b.session != nil && b.session.long != nil && b.session.long.passing
+}
+
+// watchStall ends the bridge if messages of ours wait too long for the end of a
+// line. A client that does not read gives it more time.
+func (b *bridge) watchStall() {
+	if !b.outputBroken() || b.stall != nil {
+		return
+	}
+	b.stall = b.alarms.After(b.cfg.Times.FlushStall, func() {
+		b.stall = nil
+		if b.out.Full() {
+			b.watchStall()
+			return
+		}
+		if b.outputBroken() && !b.gone {
+			b.finish(verdict{code: 1, emit: true, reason: "messages could not be delivered for " + b.cfg.Times.FlushStall.String() +
+				" because chrome-devtools-mcp left a frame unterminated"})
+		}
+	})
+}

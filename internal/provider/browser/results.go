@@ -1,0 +1,129 @@
+package browser
+
+import (
+	"mcpagents/internal/lease"
+	"mcpagents/internal/rawjson"
+	"mcpagents/internal/stdio"
+)
+
+// Codes of the results that are ours.
+const (
+	codeUnavailable  = "browser_unavailable"
+	codeDevServer    = "browser_dev_server_unreachable"
+	codeMinIO        = "browser_minio_unreachable"
+	codeProvisioning = "browser_provisioning_failed"
+	codeReplaced     = "browser_lease_replaced"
+	codeReserved     = "reserved_request_id"
+)
+
+// prefix begins what this program says in place of the downstream.
+const prefix = "mcp-agents: "
+
+// notExecuted ends the text of a call that never reached the downstream, and
+// notReplayed that of one which did.
+const (
+	notExecuted = "; the call was not executed. The next call gets another browser."
+	notReplayed = ". The call may have had its effect, and the state of the browser is gone: look at what it changed before you " +
+		"go on, and never blindly replay it."
+)
+
+// result is a tool's result that says what went wrong.
+type result struct {
+	Content    []textPart `json:"content"`
+	Structured fault      `json:"structuredContent"`
+	IsError    bool       `json:"isError"`
+}
+
+type textPart struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// fault is the part of such a result that programs read.
+type fault struct {
+	Code           string `json:"code"`
+	Message        string `json:"message"`
+	FailClosed     bool   `json:"failClosed,omitempty"`
+	StateLost      bool   `json:"stateLost,omitempty"`
+	OutcomeUnknown *bool  `json:"outcomeUnknown,omitempty"`
+	Action         string `json:"action,omitempty"`
+}
+
+// faulty is a result whose text is that of the fault.
+func faulty(f fault) result { return result{[]textPart{{"text", prefix + f.Message}}, f, true} }
+
+func provisioningFailed(text string) result {
+	return faulty(fault{Code: codeProvisioning, Message: text, FailClosed: true})
+}
+
+// unavailableResult passes on what the lessor found.
+func unavailableResult(e *lease.UnavailableError) result {
+	code := codeDevServer
+	switch e.Cause {
+	case lease.NoBox:
+		return faulty(fault{Code: codeUnavailable, Message: e.Text, FailClosed: true})
+	case lease.MinIO:
+		code = codeMinIO
+	}
+	return result{[]textPart{{"text", e.Text}}, fault{Code: code, Message: e.Text}, true}
+}
+
+func reservedID() result {
+	return faulty(fault{Code: codeReserved, Message: "request ids that begin with " + questionIDs + " or " + initializeIDs + " are reserved"})
+}
+
+// replacedBefore is the result of a call that did not reach the downstream.
+func replacedBefore(text string) result {
+	no := false
+	return faulty(fault{Code: codeReplaced, Message: text, FailClosed: true, StateLost: true, OutcomeUnknown: &no,
+		Action: "reacquire_before_next_call"})
+}
+
+func replacedFault(why string) fault {
+	yes := true
+	return fault{Code: codeReplaced, Message: why + notReplayed, StateLost: true, OutcomeUnknown: &yes,
+		Action: "inspect_state_never_blindly_replay"}
+}
+
+// replacedAfter is the result of a call that reached the downstream, with what
+// it answered: that may say what happened. native is the result of the answer,
+// nil if there is none.
+func replacedAfter(native []byte, why string) []byte {
+	f := replacedFault(why)
+	content := []byte{'['}
+	at, _ := rawjson.Lookup(native, "content")
+	for _, part := range rawjson.Elements(native, at) {
+		content = append(append(content, part.Of(native)...), ',')
+	}
+	content = append(append(content, rawjson.Encode(textPart{"text", prefix + f.Message})...), ']')
+	ours := rawjson.Encode(f)
+	structured := []byte{'{'}
+	at, _ = rawjson.Lookup(native, "structuredContent")
+	for _, m := range rawjson.Members(native, at) {
+		if _, hidden := rawjson.Lookup(ours, m.Name); !hidden {
+			structured = append(append(structured, m.All.Of(native)...), ',')
+		}
+	}
+	structured = append(structured, ours[1:]...)
+	out := append([]byte(`{"content":`), content...)
+	out = append(append(out, `,"structuredContent":`...), structured...)
+	return append(out, `,"isError":true}`...)
+}
+
+// encodeResponse encodes an answer of ours.
+func encodeResponse(id stdio.ID, response *stdio.Response) []byte {
+	body, err := stdio.EncodeResponse(id, response)
+	if err != nil {
+		panic("browser: answer cannot be encoded: " + err.Error()) // only our own types come here
+	}
+	return body
+}
+
+// notification encodes a notification of ours.
+func notification(method string, params any) []byte {
+	body, err := stdio.EncodeNotification(method, params)
+	if err != nil {
+		panic("browser: notification cannot be encoded: " + err.Error()) // only our own types come here
+	}
+	return body
+}

@@ -1,0 +1,124 @@
+package browser
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"mcpagents/internal/rawjson"
+)
+
+// What is added to descriptions of tools that do not mean what they say when the
+// browser is elsewhere.
+const (
+	timingNote = "mcp-agents remote-browser note: what this measures includes the way to a remote browser and its machine. " +
+		"Use it as a diagnostic only, never as a gate."
+	// UploadUnsupported is for a browser on another machine.
+	UploadUnsupported = "mcp-agents remote-browser note: uploads are unsupported. The local path is handed to the remote Chromium as it " +
+		"is, and nothing stages the file there."
+	// UploadMounted is for a browser that sees the workspace.
+	UploadMounted = "mcp-agents browser note: the browser sees the workspace read-only at the same path, and no other file of this machine."
+)
+
+// timed are the tools that measure time.
+var timed = []string{"performance_start_trace", "performance_stop_trace", "performance_analyze_insight", "lighthouse_audit"}
+
+// noteFor is what is added to the description of a tool, empty for most.
+func (b *bridge) noteFor(tool string) string {
+	if tool == "upload_file" {
+		return b.cfg.UploadNote
+	}
+	for _, t := range timed {
+		if t == tool {
+			return timingNote
+		}
+	}
+	return ""
+}
+
+// toolsOf returns the names in a tools/list result, nil if it is none.
+func (b *bridge) toolsOf(result []byte) []string {
+	at, ok := rawjson.Lookup(result, "tools")
+	if !ok {
+		return nil
+	}
+	names := []string{}
+	for _, e := range rawjson.Elements(result, at) {
+		tool := e.Of(result)
+		at, _ := rawjson.Lookup(tool, "name")
+		if name, ok := rawjson.Text(at.Of(tool)); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// sawTools remembers the names in a tools/list result: of a page, beside those
+// that are known. A result that holds no list says nothing.
+func (b *bridge) sawTools(result []byte, page bool) {
+	names := b.toolsOf(result)
+	if names == nil {
+		return
+	}
+	if b.tools == nil || !page {
+		b.tools = map[string]bool{}
+	}
+	for _, n := range names {
+		b.tools[n] = true
+	}
+}
+
+// annotated returns a tools/list result with our notes. Everything else keeps
+// its bytes.
+func (b *bridge) annotated(result []byte) []byte {
+	var edits []rawjson.Edit
+	at, _ := rawjson.Lookup(result, "tools")
+	for _, tool := range rawjson.Elements(result, at) {
+		members := rawjson.Members(result, tool)
+		name, _ := rawjson.Find(members, "name")
+		text, _ := rawjson.Text(name.Value.Of(result))
+		note := b.noteFor(text)
+		if note == "" {
+			continue
+		}
+		description, ok := rawjson.Find(members, "description")
+		said, isText := rawjson.Text(description.Value.Of(result))
+		switch {
+		case strings.Contains(said, note):
+		case ok && isText && said != "":
+			edits = append(edits, rawjson.Edit{At: description.Value, With: rawjson.Encode(said + "\n\n" + note)})
+		case ok:
+			edits = append(edits, rawjson.Edit{At: description.Value, With: rawjson.Encode(note)})
+		default:
+			after := name.All.End
+			edits = append(edits, rawjson.Edit{At: rawjson.Span{Start: after, End: after},
+				With: append([]byte(`,"description":`), rawjson.Encode(note)...)})
+		}
+	}
+	return rawjson.Splice(result, edits...)
+}
+
+// compareTools tells the client when the downstream's tools differ from those
+// that it was given here. The argument is an annotated tools/list result.
+func (b *bridge) compareTools(result []byte) {
+	if b.listed == nil {
+		return
+	}
+	if !sameTools(b.listed, result) {
+		b.own(notification("notifications/tools/list_changed", nil), b.framed, nil)
+	}
+	b.listed, b.list = nil, result
+}
+
+// sameTools compares the tools of two results, whatever their white space.
+func sameTools(x, y []byte) bool {
+	compact := func(result []byte) string {
+		at, _ := rawjson.Lookup(result, "tools")
+		var out bytes.Buffer
+		if json.Compact(&out, at.Of(result)) != nil {
+			return string(result)
+		}
+		return out.String()
+	}
+	return compact(x) == compact(y)
+}
