@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds one of our images where its inputs changed: build.sh codex|claude|agy|front-end VERSION
+# Builds one of our images where its inputs changed: build.sh codex|claude|agy|chrome-devtools|chromium|front-end VERSION
 #
 # The images of sandboxes are built by the program itself (`mcp-agents images build`); what is added here are the bases
 # and the npm registry of this machine. A digest over everything that goes into an image is kept as its label, so that
@@ -9,12 +9,12 @@ cd "$(dirname "$0")/.."
 
 say() { echo "images: $*" >&2; }
 
-name=${1:?usage: build.sh codex|claude|agy|front-end VERSION}
-version=${2:?usage: build.sh codex|claude|agy|front-end VERSION}
+name=${1:?usage: build.sh codex|claude|agy|chrome-devtools|chromium|front-end VERSION}
+version=${2:?usage: build.sh codex|claude|agy|chrome-devtools|chromium|front-end VERSION}
 
 case $name in
-codex | claude) bases=(BASE NODE_BASE) ;;
-agy) bases=(BASE) ;;
+codex | claude | chrome-devtools) bases=(BASE NODE_BASE) ;;
+agy | chromium) bases=(BASE) ;;
 front-end) bases=(GO_BASE) ;;
 *)
 	say "no image is called $name"
@@ -47,6 +47,11 @@ sandbox_image() {
 		npm_config_registry=$(npm config ls 2>/dev/null | sed -n 's/^registry = "\(.*\)".*/\1/p' | tail -n 1)
 		export npm_config_registry
 	fi
+	# Another version than the pinned one, with its sum. No general names: NODE_VERSION is set in many a shell.
+	for variable in CHROME_DEVTOOLS_VERSION CHROME_DEVTOOLS_SHA512 CHROMIUM_VERSION; do
+		[[ -n ${!variable:-} ]] && grep -q "^ARG $variable=" "images/$image/Dockerfile" 2>/dev/null || continue
+		args+=(--build-arg "$variable=${!variable}")
+	done
 	[[ -x bin/mcp-agents ]] || {
 		say "bin/mcp-agents is missing: make build"
 		exit 1

@@ -16,21 +16,22 @@ import (
 	"strings"
 )
 
-//go:embed codex/Dockerfile claude/Dockerfile agy/Dockerfile
+//go:embed codex/Dockerfile claude/Dockerfile agy/Dockerfile chrome-devtools/Dockerfile chromium/Dockerfile
 var dockerfiles embed.FS
 
 // dirs are the directories of the images by their names, which are those of
-// the providers.
-var dirs = map[string]string{"codex": "codex", "claude": "claude", "gemini": "agy"}
+// the providers; the provider browser has two.
+var dirs = map[string]string{"codex": "codex", "claude": "claude", "gemini": "agy", "chrome-devtools": "chrome-devtools", "chromium": "chromium"}
 
 // ErrNoInit says that this program was built without the inits.
 var ErrNoInit = errors.New("this program was built without sandbox-init: use a released one, or one that `make build` made")
 
-// Dockerfile is that of an image: codex, claude or gemini.
+// Dockerfile is that of an image: codex, claude, gemini, chrome-devtools or
+// chromium.
 func Dockerfile(name string) ([]byte, error) {
 	dir, ok := dirs[name]
 	if !ok {
-		return nil, fmt.Errorf("no image is called %q: use codex, claude or gemini", name)
+		return nil, fmt.Errorf("no image is called %q: use codex, claude, gemini, chrome-devtools or chromium", name)
 	}
 	return dockerfiles.ReadFile(dir + "/Dockerfile")
 }

@@ -19,7 +19,7 @@ func TestDockerfilesAreTheProjects(t *testing.T) {
 		assert.Equal(t, string(want), string(got), name)
 	}
 	_, err := Dockerfile("nope")
-	assert.ErrorContains(t, err, "use codex, claude or gemini")
+	assert.ErrorContains(t, err, "use codex, claude, gemini, chrome-devtools or chromium")
 }
 
 // Without the tag there are none, with it each is for its platform.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"mcpagents/internal/tunnel"
 	"mcpagents/internal/wire"
 )
 
@@ -24,15 +25,21 @@ func (s *Sandbox) read() {
 		if err != nil {
 			s.fail(&LostError{Cause: err, Tail: s.inst.Diagnostics()})
 			_ = s.inst.Close()
+			s.tunnel.Close() // who holds a connection learns that it has ended
 			return
 		}
 	}
 }
 
 func (s *Sandbox) handle(f wire.Frame) error {
+	if tunnel.Carries(f) {
+		return s.tunnel.Handle(f)
+	}
 	switch f.Type {
 	case wire.TypeHello:
 		return s.handleHello(f)
+	case wire.TypeListening:
+		return s.handleListening(f)
 	case wire.TypeStarted, wire.TypeData, wire.TypeCredit, wire.TypeEOF, wire.TypeExit:
 		s.mu.Lock()
 		proc := s.proc

@@ -65,6 +65,14 @@ func (s *Sandbox) Spawn(ctx context.Context, c Command) (*Process, error) {
 	return s.spawn(ctx, c, true)
 }
 
+// Start starts an auxiliary command and returns while it runs, for a sandbox
+// whose program may be started again: with its end everything else in the
+// sandbox is killed as well, and the next command may follow. One command runs at
+// a time.
+func (s *Sandbox) Start(ctx context.Context, c Command) (*Process, error) {
+	return s.spawn(ctx, c, false)
+}
+
 // Output is what an auxiliary command left.
 type Output struct {
 	Stdout, Stderr []byte // the first 64 KiB of each

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mcpagents/internal/tunnel"
 	"mcpagents/internal/wire"
 )
 
@@ -76,7 +77,10 @@ type Sandbox struct {
 	closed     bool  // by us: an end of the stream is no loss
 	proc       *Process
 	collection *collection // the one under way
+	forward    *forward    // asked for, or nil
 	changes    *changes
+
+	tunnel *tunnel.Tunnel
 
 	closing  sync.Once
 	closeErr error
@@ -108,6 +112,7 @@ func Open(ctx context.Context, rt Runtime, spec Spec, log *slog.Logger) (*Sandbo
 	live, stop := context.WithCancel(context.Background())
 	s := &Sandbox{spec: spec, inst: inst, conn: wire.NewConn(inst, inst), log: log, started: time.Now(), stop: stop,
 		ended: make(chan struct{}), greeting: make(chan wire.Welcome, 1), changes: newChanges()}
+	s.tunnel = tunnel.New(s.conn, wire.FirstFront, s.dialOut)
 	s.workers.Add(2)
 	go s.read()
 	go s.heartbeat(live)
@@ -209,6 +214,7 @@ func (s *Sandbox) Close(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 		s.stop()
+		s.tunnel.Close()
 		s.closeErr = s.inst.Destroy(ctx)
 		s.fail(ErrClosed)
 		_ = s.inst.Close()

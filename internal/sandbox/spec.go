@@ -27,6 +27,9 @@ type Spec struct {
 	Network string
 	// User is "uid:gid"; empty means the runtime's rule.
 	User string
+	// NotRoot puts a user of no rights in the place of uid 0: Chromium's own
+	// sandbox refuses to run as root. Containers only.
+	NotRoot bool
 	// FilesDir is where login files go, relative to the private home.
 	FilesDir string
 	// HomeRoot is the directory in which the local runtime makes the private

@@ -67,7 +67,17 @@ func TestBrokenProtocol(t *testing.T) {
 			p.greet(h)
 			p.json(wire.TypeCollect, wire.Collect{Names: []string{"auth.json", "auth.json", "auth.json", "auth.json", "auth.json", "auth.json", "auth.json"}})
 		}, "names 7 files, at most 6"},
-		"a frame of init's": {func(p *peer) { p.greet(h); p.json(wire.TypeExit, wire.Exit{}) }, "exit frame is not for init"},
+		"listen first":     {func(p *peer) { p.json(wire.TypeListen, wire.Listen{Port: 1}) }, "listen frame before the hello"},
+		"open first":       {func(p *peer) { p.send(wire.TypeOpen, 3, []byte(`{"port":1}`)) }, "open frame before the hello"},
+		"listen on port 0": {func(p *peer) { p.greet(h); p.json(wire.TypeListen, wire.Listen{}) }, "listen frame with port 0"},
+		"listen twice": {func(p *peer) {
+			p.greet(h)
+			p.json(wire.TypeListen, wire.Listen{Port: freePort(p.t)})
+			p.json(wire.TypeListen, wire.Listen{Port: freePort(p.t)})
+		}, "a second listen frame"},
+		"open with init's number": {func(p *peer) { p.greet(h); p.send(wire.TypeOpen, wire.FirstInit, []byte(`{"port":1}`)) }, "not the sender's"},
+		"data of no connection":   {func(p *peer) { p.greet(h); p.send(wire.TypeData, wire.FirstFront, []byte("x")) }, "which is no connection"},
+		"a frame of init's":       {func(p *peer) { p.greet(h); p.json(wire.TypeExit, wire.Exit{}) }, "exit frame is not for init"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

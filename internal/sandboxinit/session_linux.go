@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mcpagents/internal/tunnel"
 	"mcpagents/internal/wire"
 )
 
@@ -22,6 +23,7 @@ type session struct {
 	build string
 	procs *processes
 	files *files
+	ports *ports
 
 	silent  atomic.Int64 // ticks since the last frame
 	greeted atomic.Bool
@@ -37,7 +39,8 @@ type session struct {
 }
 
 func newSession(in io.Reader, out io.Writer, home, build string) *session {
-	return &session{conn: wire.NewConn(in, out), build: build, procs: newProcesses(),
+	conn := wire.NewConn(in, out)
+	return &session{conn: conn, build: build, procs: newProcesses(), ports: newPorts(conn),
 		files: &files{home: home}, ended: make(chan struct{})}
 }
 
@@ -112,6 +115,7 @@ func (s *session) wind(err error) {
 	if cmd != nil {
 		<-cmd.finished
 	}
+	s.ports.close()
 	s.flush()
 }
 
@@ -158,7 +162,12 @@ func (s *session) handle(f wire.Frame) error {
 		}
 		return s.greet(f)
 	}
+	if tunnel.Carries(f) {
+		return s.ports.tunnel.Handle(f)
+	}
 	switch f.Type {
+	case wire.TypeListen:
+		return s.ports.listen(f)
 	case wire.TypeFile:
 		return s.putFile(f)
 	case wire.TypeSpawn:

@@ -10,7 +10,7 @@ import (
 // maxQueued bounds what waits to be written: the windows of all streams and
 // the largest control frames that are legally under way. A peer that lets more
 // pile up has stopped reading.
-const maxQueued = 3*Window + 8*MaxControl
+const maxQueued = (3+2*MaxConns)*Window + 8*MaxControl
 
 // ErrNotReading says that the peer let more pile up than the protocol allows.
 var ErrNotReading = errors.New("sandbox protocol: the other end has stopped reading")
@@ -137,7 +137,7 @@ func (c *Conn) take() ([]byte, bool) {
 // spawn does, so that input left over from one command is not taken for the
 // next one's.
 func (t Type) ordered() bool {
-	return t == TypeData || t == TypeEOF || t == TypeExit || t == TypeSpawn
+	return t == TypeData || t == TypeEOF || t == TypeExit || t == TypeSpawn || t == TypeOpen || t == TypeClose
 }
 
 func appendFrame(b []byte, f Frame) []byte {

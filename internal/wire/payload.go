@@ -100,6 +100,31 @@ type Collect struct {
 	Names []string `json:"names"`
 }
 
+// Listen asks init to listen on a port of 127.0.0.1 in the sandbox, once, and to
+// open a connection to the front end for each one that it takes.
+type Listen struct {
+	Port int `json:"port"`
+}
+
+// Listening answers a listen.
+type Listening struct {
+	Port  int    `json:"port"`
+	Error string `json:"error,omitempty"` // why it cannot
+}
+
+// Open begins a connection. Port is a port of 127.0.0.1: from init the one that
+// it listens on, from the front end the one to connect to inside. Data may
+// follow at once; a connection that cannot be made is closed.
+type Open struct {
+	Port int `json:"port"`
+}
+
+// Close ends a connection. Each end sends one, as its last frame of the stream;
+// the stream's number is free again for its opener once both have.
+type Close struct {
+	Error string `json:"error,omitempty"` // why it was cut off; empty after a regular end
+}
+
 // Error ends the conversation; Code is a token for programs.
 type Error struct {
 	Code string `json:"code"`

@@ -42,7 +42,7 @@ func (r *Reader) next() (Frame, error) {
 		return Frame{}, Errorf("unknown frame %s", f.Type)
 	case r.hdr[2] != 0 || r.hdr[3] != 0:
 		return Frame{}, Errorf("reserved bits are set in a %s frame", f.Type)
-	case f.Stream > Stderr:
+	case f.Stream > LastStream:
 		return Frame{}, Errorf("%s frame of stream %d", f.Type, f.Stream)
 	case n > uint32(f.Type.max()):
 		return Frame{}, Errorf("%s frame of %d bytes, at most %d", f.Type, n, f.Type.max())

@@ -34,14 +34,15 @@ func TestReaderBounds(t *testing.T) {
 		{"control one too long", raw(TypeFile, 0, 0, MaxControl+1, 0), "file frame of 1048577 bytes, at most 1048576"},
 		{"length 2^32-1", raw(TypeHello, 0, 0, 1<<32-1, 0), "hello frame of 4294967295 bytes"},
 		{"type 0", raw(0, 0, 0, 0, 0), "unknown frame type 0"},
-		{"unknown", raw(TypeError+1, 0, 0, 0, 0), "unknown frame type 17"},
+		{"unknown", raw(TypeClose+1, 0, 0, 0, 0), "unknown frame type 21"},
 		{"last without the ignorable bit", raw(0x7f, 0, 0, 0, 0), "unknown frame type 127"},
 		{"ignorable, then known", append(raw(0xff, 0, 0, 5, 5), raw(TypeBye, 0, 0, 0, 0)...), ""},
 		{"ignorable too long", raw(0x80, 0, 0, MaxControl+1, 0), "type 128 frame of 1048577 bytes"},
 		{"ignorable with reserved bits", raw(0x80, 0, 1, 0, 0), "reserved bits"},
 		{"reserved low", raw(TypePing, 0, 1, 8, 8), "reserved bits are set in a ping frame"},
 		{"reserved high", raw(TypePing, 0, 0x8000, 8, 8), "reserved bits"},
-		{"stream 3", raw(TypeData, 3, 0, 1, 1), "data frame of stream 3"},
+		{"last stream", raw(TypeData, LastStream, 0, 1, 1), ""},
+		{"stream beyond the last", raw(TypeData, LastStream+1, 0, 1, 1), "data frame of stream 131"},
 		{"stream 255", raw(TypePing, 255, 0, 8, 8), "ping frame of stream 255"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -145,7 +146,7 @@ func FuzzReader(f *testing.F) {
 				return
 			}
 			require.True(t, frame.Type.Known())
-			require.LessOrEqual(t, frame.Stream, Stderr)
+			require.LessOrEqual(t, frame.Stream, LastStream)
 			require.LessOrEqual(t, len(frame.Payload), frame.Type.max())
 			total += HeaderSize + len(frame.Payload)
 			require.LessOrEqual(t, total, len(in))
@@ -157,5 +158,6 @@ func TestTypeNames(t *testing.T) {
 	assert.Equal(t, "hello", TypeHello.String())
 	assert.Equal(t, "error", TypeError.String())
 	assert.Equal(t, "type 200", Type(200).String())
-	assert.Len(t, typeNames, int(TypeError)+1)
+	assert.Equal(t, "close", TypeClose.String())
+	assert.Len(t, typeNames, int(TypeClose)+1)
 }

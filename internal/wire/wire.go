@@ -60,6 +60,10 @@ const (
 	TypePong                      // both ways: the u64 of the ping
 	TypeBye                       // to init: empty; init ends
 	TypeError                     // both ways: Error; the sender gives up
+	TypeListen                    // to init: Listen
+	TypeListening                 // from init: Listening
+	TypeOpen                      // both ways: Open; a connection, its stream chosen by the sender
+	TypeClose                     // both ways: Close; the sender's last frame of a connection
 )
 
 // Streams of a command.
@@ -69,11 +73,22 @@ const (
 	Stderr uint8 = 2
 )
 
+// Streams of connections: the front end numbers those that it opens 3, 5, 7 …,
+// init those that it opens 4, 6, 8 ….
+const (
+	FirstFront uint8 = 3
+	FirstInit  uint8 = 4
+	// MaxConns is how many connections each end may have opened at a time.
+	MaxConns = 64
+	// LastStream is the highest number of a stream.
+	LastStream = FirstInit + 2*(MaxConns-1)
+)
+
 var typeNames = [...]string{"", "hello", "file", "spawn", "started", "data", "credit", "eof", "signal",
-	"resize", "exit", "collect", "collected", "ping", "pong", "bye", "error"}
+	"resize", "exit", "collect", "collected", "ping", "pong", "bye", "error", "listen", "listening", "open", "close"}
 
 // Known reports whether t is a type of this version.
-func (t Type) Known() bool { return t >= TypeHello && t <= TypeError }
+func (t Type) Known() bool { return t >= TypeHello && t <= TypeClose }
 
 func (t Type) String() string {
 	if t.Known() {

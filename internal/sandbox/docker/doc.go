@@ -16,6 +16,9 @@ const (
 const (
 	// Home is the private home inside every container, a tmpfs.
 	Home = "/home/agent"
+	// nobody is the uid and gid of Spec.NotRoot. It is no user's of a usual
+	// system, and has an entry in no passwd file.
+	nobody = 10001
 	// account is the name that the commands see in USER and LOGNAME: their uid
 	// may have no passwd entry.
 	account = "agent"

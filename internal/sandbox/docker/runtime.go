@@ -220,6 +220,9 @@ func factsOf(about Engine, spec sandbox.Spec) (facts, error) {
 	if f.user, err = choose(spec.User, about.Rootless, selfIdentity(), workspaceOwner(spec.WorkDir)); err != nil {
 		return facts{}, err
 	}
+	if spec.NotRoot && f.user.uid == 0 {
+		f.user = identity{uid: nobody, gid: nobody}
+	}
 	// Podman takes the name of a file where Docker takes the profile, and its
 	// own default profile lets user namespaces be made.
 	if about.Seccomp && !about.Podman {

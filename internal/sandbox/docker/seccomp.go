@@ -19,7 +19,8 @@ var defaultProfile []byte
 // fails while the turn itself "completes". The user and mount namespaces that
 // they make have no privilege outside.
 var extraCalls = map[string][]string{
-	"codex": {"clone", "unshare", "mount", "umount2", "pivot_root"},
+	"codex":    {"clone", "unshare", "mount", "umount2", "pivot_root"},
+	"chromium": {"clone", "unshare", "chroot"}, // without one it exits with "Zygote process exited prematurely"
 }
 
 // Profile is the seccomp profile of a provider's sandboxes as JSON.
