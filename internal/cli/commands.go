@@ -47,7 +47,7 @@ func rootCommand(status *int) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(doctorCommand(status), imagesCommand(status), setupCommand(status), callCommand(status), loginCommand(status), shellCommand(status), psCommand(status),
-		gcCommand(status), modelCommand(status), demoCommand(status))
+		gcCommand(status), leaseCommand(status), modelCommand(status), demoCommand(status))
 	return root
 }
 

@@ -93,6 +93,15 @@ func (s *Sandbox) Carry(sock net.Conn, port int) error {
 	return nil
 }
 
+// Serve carries what a listener here takes to 127.0.0.1:port inside, until the
+// listener is closed or ctx ends. It does not close the listener.
+func (s *Sandbox) Serve(ctx context.Context, l net.Listener, port int) error {
+	if err := s.tunnel.Serve(ctx, l, port); err != nil {
+		return fmt.Errorf("serve port %d of the sandbox: %w", port, err)
+	}
+	return nil
+}
+
 // Dial connects to 127.0.0.1:port inside. It returns before that is known to
 // work: where nothing listens, the first read fails. The connection has no half
 // close.

@@ -140,6 +140,25 @@ func (b *Box) lent(rec lease.Record) *loan {
 	return b.loan
 }
 
+// Serve makes the browser's control port reachable through a listener, until
+// that is closed or ctx ends.
+func (b *Box) Serve(ctx context.Context, l net.Listener, rec lease.Record) error {
+	out := b.lent(rec)
+	if out == nil {
+		return errors.New("this lease has ended")
+	}
+	return out.home.Serve(ctx, l, out.port)
+}
+
+// Ended is closed when the browser of the record has ended, or its box. Of a
+// lease that is over it is nil.
+func (b *Box) Ended(rec lease.Record) <-chan struct{} {
+	if out := b.lent(rec); out != nil {
+		return out.browser.proc.Done()
+	}
+	return nil
+}
+
 // Status says whether the browser that was lent still runs: with it everything
 // is gone that the lease was about.
 func (b *Box) Status(_ context.Context, rec lease.Record) (lease.State, error) {
