@@ -86,12 +86,33 @@ dist: build ## put programs for every platform, the images as archives, and chec
 	@$(call with_engine,$(MAKE) images && .ci/dist.sh $(VERSION) images,\
 	  echo "dist: no engine: programs only" >&2; .ci/dist.sh $(VERSION))
 
+# Apart from the others: the browser and its fonts are 0.7 GB that only --provider browser needs, and a first `make demo`
+# or `make test` should not wait for them.
+.PHONY: images-browser
+images-browser: ## build mcp-agents/chrome-devtools and mcp-agents/chromium where their inputs changed
+	@.ci/engine.sh
+	@mkdir -p bin
+	@arch=$$(docker version --format '{{.Server.Arch}}'); \
+	 GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/sandbox-init-linux-$$arch ./cmd/sandbox-init
+	@images/build.sh chrome-devtools $(VERSION)
+	@images/build.sh chromium $(VERSION)
+
 .PHONY: demo
 demo: build ## show the whole thing working, offline, with a scripted model
 	@$(call with_engine,\
 	  $(MAKE) images && bin/mcp-agents demo,\
 	  echo "demo: no engine: using the local runtime (no isolation of files)" >&2; \
 	  images/codex/fetch.sh bin/codex && PATH="$(BIN)/codex/bin:$$PATH" MCP_AGENTS_RUNTIME=local bin/mcp-agents demo)
+
+.PHONY: demo-browser
+demo-browser: build images-browser ## show a real browser in a container at work on a page of this machine, offline
+	@bin/mcp-agents demo browser
+
+.PHONY: test-browser
+test-browser: build images-browser ## run the tests with the real browser, in containers
+	@MCP_AGENTS_REQUIRE_BROWSER=1 MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS=$${MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS:-mcp-agents/chrome-devtools:$(VERSION)} \
+	 MCP_AGENTS_TEST_IMAGE_CHROMIUM=$${MCP_AGENTS_TEST_IMAGE_CHROMIUM:-mcp-agents/chromium:$(VERSION)} \
+	 go test -count=1 -timeout 15m -p 1 ./internal/lease/dockerbox ./internal/lease/keeper ./internal/acceptance -run 'Browser|Box|Lease|Keeper'
 
 .PHONY: test
 test: build ## run every suite with the race detector, the docker suites where an engine can be had

@@ -43,6 +43,9 @@ func serve(opts options.Options) int {
 		return exitFail
 	}
 	warnOfTerminal(os.Stdin, os.Stdout, log)
+	if opts.Provider == options.ProviderBrowser {
+		return serveBrowser(opts, log)
+	}
 	if opts.Provider != options.ProviderCodex {
 		return serveTools(opts, log)
 	}
@@ -87,13 +90,11 @@ func codexTimes(c options.Codex) codex.Times {
 // that nothing is ignored in silence.
 func supported(opts options.Options) error {
 	switch {
-	case opts.Provider == options.ProviderBrowser:
-		return fmt.Errorf("provider %s is not part of this version: use codex, claude or gemini", opts.Provider)
 	case opts.Provider == options.ProviderClaude:
 		return nil
 	case opts.Sandbox.Warm > 0:
 		return fmt.Errorf("--warm is not part of this version for provider %s: leave it at 0", opts.Provider)
-	case opts.Provider == options.ProviderGemini:
+	case opts.Provider == options.ProviderGemini || opts.Provider == options.ProviderBrowser:
 		return nil
 	}
 	if err := home.ValidateApproval(opts.Codex.ApprovalPolicy); err != nil {

@@ -27,7 +27,7 @@ func (d *demo) showSandbox(ctx context.Context, frontEnd int) error {
 		d.say("sandbox %.12s is %s: image %s, commands run as %s, started by pid %d", l.ID, l.State, l.Image, l.User, frontEnd)
 	}
 	if shown == 0 {
-		return fmt.Errorf("no sandbox is running although Codex answered")
+		return fmt.Errorf("no sandbox is running although a call was answered")
 	}
 	return nil
 }
@@ -63,11 +63,11 @@ func (d *demo) checkWorkspace(ctx context.Context) error {
 	return nil
 }
 
-// checkNothingLeft looks for containers, processes and copies of the login.
-func (d *demo) checkNothingLeft(ctx context.Context) error {
+// leftSandboxes counts the demo's sandboxes that are still there.
+func (d *demo) leftSandboxes(ctx context.Context) (int, error) {
 	list, err := d.rt.List(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	left := 0
 	for _, l := range list {
@@ -75,6 +75,15 @@ func (d *demo) checkNothingLeft(ctx context.Context) error {
 			left++
 			d.say("left: sandbox %s (%s)", l.ID, l.State)
 		}
+	}
+	return left, nil
+}
+
+// checkNothingLeft looks for containers, processes and copies of the login.
+func (d *demo) checkNothingLeft(ctx context.Context) error {
+	left, err := d.leftSandboxes(ctx)
+	if err != nil {
+		return err
 	}
 	copies, err := loginCopies(d.workspace())
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package demo is the main job shown to a newcomer: the real Codex CLI, in a
-// disposable sandbox, changes a file of a fresh workspace at the word of the
-// scripted model, and nothing is left afterwards. It uses no credentials and no
-// network.
+// Package demo shows the main jobs to a newcomer, with no credentials and no
+// network. The real Codex CLI, in a disposable sandbox, changes a file of a fresh
+// workspace at the word of the scripted model. A real Chromium in a container
+// opens a page of this machine, at the calls of a client. Nothing is left
+// afterwards but a screenshot.
 package demo
 
 import (
@@ -44,17 +45,29 @@ type stage struct {
 	took time.Duration
 }
 
-// Run runs the demo on the docker runtime, or on the one that is named, and
-// returns the exit status. Its last line is "demo: ok" or "demo: failed: …".
+// Run runs the demo of Codex on the docker runtime, or on the one that is
+// named, and returns the exit status. Its last line is "demo: ok" or
+// "demo: failed: …".
 func Run(ctx context.Context, out io.Writer, runtime string) int {
+	d := &demo{out: out, begin: time.Now(), runtime: runtime}
+	return d.show(ctx, d.run)
+}
+
+// RunBrowser runs the demo of the browser, as Run does, on the docker runtime.
+func RunBrowser(ctx context.Context, out io.Writer) int {
+	d := &demo{out: out, begin: time.Now(), runtime: "docker"}
+	return d.show(ctx, d.runBrowser)
+}
+
+// show runs a demo and prints its last line.
+func (d *demo) show(ctx context.Context, run func(context.Context) error) int {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	d := &demo{out: out, begin: time.Now(), runtime: runtime}
-	if err := d.run(ctx); err != nil {
-		fmt.Fprintf(out, "demo: failed: %v\n", err)
+	if err := run(ctx); err != nil {
+		fmt.Fprintf(d.out, "demo: failed: %v\n", err)
 		return 1
 	}
-	fmt.Fprintln(out, "demo: ok")
+	fmt.Fprintln(d.out, "demo: ok")
 	return 0
 }
 

@@ -123,6 +123,8 @@ type Browser struct {
 	Command            []string // nil: chrome-devtools-mcp is looked for
 	Viewport           string   // WIDTHxHEIGHT
 	AppPort            int      // zero: none
+	Network            string   // of the embedded lease: bridge or none
+	Image              string   // of the embedded lease's browser; empty: this build's
 	LogFile            string   // empty: none
 	AllowedURLPatterns []string
 	IdleTimeout        time.Duration // zero: off

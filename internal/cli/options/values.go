@@ -50,6 +50,7 @@ var (
 	errURLPatterns = errors.New("must be one pattern or a JSON array of nonempty strings")
 	errUser        = errors.New("must be UID:GID in numbers, for example 1000:1000")
 	errNetwork     = errors.New("must be bridge, none, host, container:ID or the name of a network")
+	errBoxNetwork  = errors.New("must be bridge or none")
 	errCPUs        = errors.New("must be a number of CPUs of at least 0.01, for example 2 or 1.5")
 	errEnvName     = errors.New("must be the name of an environment variable, without a value")
 	errURL         = errors.New("must be an http or https URL")
@@ -149,6 +150,13 @@ func user(s string) (*User, error) {
 		return nil, errUser
 	}
 	return &User{UID: uint32(u), GID: uint32(g)}, nil
+}
+
+func browserNetwork(s string) (string, error) {
+	if s != "bridge" && s != "none" {
+		return "", errBoxNetwork
+	}
+	return s, nil
 }
 
 func network(s string) (string, error) {

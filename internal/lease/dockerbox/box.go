@@ -34,6 +34,8 @@ type Config struct {
 	// its mounts, user, limits and times. The browser sees the same mounts read-only,
 	// so that a file can be uploaded by its path.
 	Workspace sandbox.Spec
+	// Command is the tool server's in its image; empty means chrome-devtools-mcp.
+	Command []string
 	// Dir is the tool server's working directory.
 	Dir string
 	// Env is added to the tool server's environment.
@@ -66,6 +68,9 @@ var (
 func New(cfg Config) *Box {
 	b := &Box{cfg: cfg, turn: make(chan struct{}, 1), port: firstPort - 1}
 	b.turn <- struct{}{}
+	if len(b.cfg.Command) == 0 {
+		b.cfg.Command = []string{command}
+	}
 	return b
 }
 

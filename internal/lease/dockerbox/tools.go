@@ -10,7 +10,7 @@ import (
 	"mcpagents/internal/wire"
 )
 
-// command is the tool server in its image.
+// command is the tool server's program.
 const command = "chrome-devtools-mcp"
 
 // toolEnv keeps the tool server from asking for updates, from reporting what it
@@ -49,7 +49,8 @@ func (b *Box) Start(ctx context.Context, args []string) (*lease.Child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", command, err)
 	}
-	argv := append([]string{command}, args...)
+	argv := append(b.cfg.Command[:len(b.cfg.Command):len(b.cfg.Command)], args...)
+	argv = append(argv, "--performanceCrux=false") // or it sends the addresses of traced pages to its vendor
 	for _, m := range spec.Mounts {
 		argv = append(argv, "--workspace", m.Path)
 	}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"mcpagents/internal/cli/options"
+	"mcpagents/internal/job"
+	"mcpagents/internal/lease"
+	"mcpagents/internal/lease/dockerbox"
+	"mcpagents/internal/lease/helper"
+	"mcpagents/internal/lease/localtool"
+	"mcpagents/internal/provider/browser"
+	"mcpagents/internal/provider/codex"
+	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/version"
+	"mcpagents/internal/workspace"
+)
+
+// boxCloseTimeout bounds the end of the browser's box when the client has left.
+// What is still there then ends by its lifeline.
+const boxCloseTimeout = 20 * time.Second
+
+// borrowing is where browsers come from and what drives them.
+type borrowing struct {
+	lessor     lease.Lessor
+	downstream lease.Downstream
+	uploadNote string
+	sweep      func(context.Context) // removes what earlier front ends could not; may be nil
+	close      func()                // may be nil
+}
+
+// serveBrowser runs the MCP server of the browser.
+func serveBrowser(opts options.Options, log *slog.Logger) int {
+	b, err := borrow(opts, log)
+	if err == nil {
+		err = browser.CheckPatterns(opts.Browser.AllowedURLPatterns)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return exitFail
+	}
+	ctx, stop := untilSignal()
+	defer stop()
+	if b.close != nil {
+		defer b.close()
+	}
+	var sweeping sync.WaitGroup
+	sweepCtx, endSweep := context.WithCancel(ctx)
+	if b.sweep != nil {
+		sweeping.Go(func() { b.sweep(sweepCtx) })
+	}
+	defer sweeping.Wait()
+	defer endSweep()
+	times := browser.DefaultTimes()
+	times.Hard, times.Idle = opts.Browser.Timeout, opts.Browser.IdleTimeout
+	return browser.Run(withBrowserSignal(ctx), browser.Config{
+		Lessor: b.lessor, Downstream: b.downstream, UploadNote: b.uploadNote, Session: job.NewID(), Viewport: opts.Browser.Viewport,
+		AppPort: opts.Browser.AppPort, LogFile: opts.Browser.LogFile, AllowedURLPatterns: opts.Browser.AllowedURLPatterns,
+		Version: version.Version, Ready: func() { log.Info("ready (provider: " + string(opts.Provider) + ")") },
+		HandshakeTimeout: opts.Server.HandshakeTimeout, Times: times, MaxMessage: int(opts.Server.MaxMessageBytes), Log: log,
+	}, os.Stdin, os.Stdout)
+}
+
+// borrow chooses between the operator's helper, whose browser a process of this
+// machine drives, and a browser in a container of our own.
+func borrow(opts options.Options, log *slog.Logger) (borrowing, error) {
+	switch {
+	case len(opts.Browser.LeaseCommand) > 0:
+		return borrowing{
+			lessor: helper.New(helper.Config{Argv: opts.Browser.LeaseCommand, Log: log,
+				Times: helper.Times{Acquire: helper.AcquireTime(opts.Browser.Timeout)}}),
+			downstream: &localtool.Downstream{Command: opts.Browser.Command, Log: log},
+		}, nil
+	case opts.Sandbox.Runtime == options.RuntimeLocal:
+		return borrowing{}, errors.New("--browser_lease_command or MCP_AGENTS_BROWSER_LEASE_COMMAND is required with --runtime local")
+	}
+	return borrowBox(opts, log)
+}
+
+// borrowBox is the browser in a container.
+func borrowBox(opts options.Options, log *slog.Logger) (borrowing, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return borrowing{}, fmt.Errorf("find the startup directory: %w", err)
+	}
+	rt, err := docker.New(opts.Sandbox.DockerHost)
+	if err != nil {
+		return borrowing{}, err
+	}
+	rt.RunsIn(opts.Sandbox.SelfContainer)
+	roots, rootsErr := resolveRoots(opts, dir, rt.Sockets())
+	if _, ok := errors.AsType[*workspace.RootError](rootsErr); ok {
+		return borrowing{}, rootsErr
+	}
+	spec := sandboxSpec(opts, dir)
+	cfg := dockerbox.Config{Runtime: rt, ToolImage: opts.Sandbox.Image, BrowserImage: opts.Browser.Image, Network: opts.Browser.Network,
+		Command: opts.Browser.Command, Env: chosenEnv(opts.Sandbox.Env), Dir: "/", Log: log}
+	if cfg.ToolImage == "" {
+		cfg.ToolImage = docker.DefaultImage("chrome-devtools")
+	}
+	if cfg.BrowserImage == "" {
+		cfg.BrowserImage = docker.DefaultImage(dockerbox.Browser)
+	}
+	if rootsErr != nil { // a browser is of use without one
+		log.Warn("no workspace: screenshots and traces can only be written inside the container: " + rootsErr.Error())
+	}
+	for _, root := range roots.Dirs() {
+		spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: root, ReadOnly: opts.Sandbox.Access == options.AccessReadOnly})
+	}
+	if len(spec.Mounts) > 0 {
+		spec.WorkDir = roots.Default()
+		cfg.Dir = spec.WorkDir
+	}
+	cfg.Workspace = spec
+	box := dockerbox.New(cfg)
+	return borrowing{lessor: box, downstream: box, uploadNote: browser.UploadMounted,
+		sweep: func(ctx context.Context) { sweep(ctx, rt, log) },
+		close: func() {
+			ctx, cancel := context.WithTimeout(context.Background(), boxCloseTimeout)
+			defer cancel()
+			if err := box.Close(ctx); err != nil {
+				log.Warn(err.Error())
+			}
+			_ = rt.Close()
+		}}, nil
+}
+
+// chosenEnv are the variables of this process that the operator named.
+func chosenEnv(names []string) (env []string) {
+	for _, name := range names {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// withBrowserSignal is ctx with a signal as its cause in the provider's words.
+func withBrowserSignal(ctx context.Context) context.Context {
+	named, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if s, ok := errors.AsType[codex.Signal](cause); ok {
+			cause = browser.Signal(s)
+		}
+		cancel(cause)
+	})
+	return named
+}
