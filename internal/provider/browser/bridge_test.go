@@ -31,9 +31,9 @@ func TestPassThrough(t *testing.T) {
 			assert.Equal(t, []string{"identity g1", "identity g1"}, b.lessor.asked(), "before and after")
 			b.leave()
 			assert.Equal(t, []string{"release g1 shutdown"}, b.lessor.asked())
-			assert.Equal(t, strings.Join([]string{initializeLine, initializedLine, listLine, call(3, "click", ""), call(4, "click", ""), ""}, "\n"), b.tools[0].got())
+			assert.Equal(t, strings.Join([]string{initializeLine, initializedLine, listLine, call(3, "click", ""), call(4, "click", ""), ""}, "\n"), b.tool(0).got())
 			assert.Equal(t, []string{"--browserUrl", "http://127.0.0.1:7001", "--no-usage-statistics",
-				"--blockedUrlPattern", "*://*:7001/*", "--fileNavigations=false"}, b.tools[0].args)
+				"--blockedUrlPattern", "*://*:7001/*", "--fileNavigations=false"}, b.tool(0).args)
 			log := b.log.String()
 			assert.Contains(t, log, "browser passthrough: session_id="+testSession)
 			assert.Contains(t, log, "browser passthrough: started chrome-devtools-mcp (source=explicit, browser_url=http://127.0.0.1:7001)")
@@ -51,7 +51,7 @@ func TestPassThrough(t *testing.T) {
 	scenario(t, "219 the server dies inside a frame", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(`{"jsonrpc":"2.0","id":7,"method":"x/y"}`)
 		b.says(`{"jsonrpc":"2.0","id":7,"res`)
-		b.tools[0].end(exited(3))
+		b.tool(0).end(exited(3))
 		synctest.Wait()
 		b.end(3)
 		out := b.output()
@@ -61,7 +61,7 @@ func TestPassThrough(t *testing.T) {
 	scenario(t, "220 a last line without its end", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(`{"jsonrpc":"2.0","id":7,"method":"x/y"}`)
 		b.says(`{"jsonrpc":"2.0","id":7,"result":{}}`)
-		b.tools[0].end(exited(0))
+		b.tool(0).end(exited(0))
 		b.end(0)
 		assert.Contains(t, b.output(), `{"jsonrpc":"2.0","id":7,"result":{}}`+"\n")
 	})
@@ -79,7 +79,7 @@ func TestPassThrough(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			_, _ = b.tools[0].stdout.Write([]byte(flood))
+			_, _ = b.tool(0).stdout.Write([]byte(flood))
 		}()
 		pass(time.Second)
 		select {
@@ -100,7 +100,7 @@ func TestPassThrough(t *testing.T) {
 		b.expect(ask)
 		reply := `{"jsonrpc":"2.0", "id":0 ,"result":{"roots":[{"uri":"file:///ws"}]}}`
 		b.send(reply)
-		assert.True(t, strings.HasSuffix(b.tools[0].got(), reply+"\n"))
+		assert.True(t, strings.HasSuffix(b.tool(0).got(), reply+"\n"))
 		assert.Empty(t, b.lessor.asked())
 		b.leave()
 	})
@@ -115,7 +115,7 @@ func TestPassThrough(t *testing.T) {
 	})
 	scenario(t, "225 the server dies during a browser call", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "slow", ""), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`)
-		b.tools[0].end(killed())
+		b.tool(0).end(killed())
 		b.end(137)
 		got := b.answers()
 		b.requireReplaced(got["3"], true)
@@ -166,7 +166,7 @@ func TestPassThrough(t *testing.T) {
 		b.send(call(3, "click", ""))
 		for range 3 {
 			pass(400 * ms)
-			_, _ = b.tools[0].stderr.Write([]byte("a warning\n"))
+			_, _ = b.tool(0).stderr.Write([]byte("a warning\n"))
 		}
 		synctest.Wait()
 		assert.Contains(t, b.log.String(), "[chrome-devtools] a warning")

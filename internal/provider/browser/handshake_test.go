@@ -26,7 +26,7 @@ func TestServerThatCannotBeStarted(t *testing.T) {
 		assert.Equal(t, "mcp-agents: the browser's tool server is not available: npx is not on PATH: install it. The next call tries again.", a.text())
 		b.send(call(4, "click", ""))
 		b.expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, withID(nativeOK, 4))
-		assert.True(t, strings.HasPrefix(b.tools[0].got(), strings.Replace(initializeLine, `"id":1`, `"id":"mcp-agents/browser/initialize/`+testSession+`/3"`, 1)+
+		assert.True(t, strings.HasPrefix(b.tool(0).got(), strings.Replace(initializeLine, `"id":1`, `"id":"mcp-agents/browser/initialize/`+testSession+`/3"`, 1)+
 			"\n"+initializedLine+"\n"))
 		b.leave()
 	})
@@ -53,23 +53,23 @@ func TestServerThatDiesBeforeItServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Config{}, &fakeTool{mute: []string{"initialize"}})
 		b.send(initializeLine)
-		_, _ = b.tools[0].stderr.Write([]byte("needs node 20\n"))
+		_, _ = b.tool(0).stderr.Write([]byte("needs node 20\n"))
 		synctest.Wait()
-		b.tools[0].end(exited(1))
+		b.tool(0).end(exited(1))
 		assert.Contains(t, b.output(), `"name":"mcp-agents"`)
 		assert.Contains(t, b.log.String(), "failed to start chrome-devtools-mcp: it ended before it answered initialize (chrome-devtools-mcp exited with code 1): needs node 20")
 		b.send(listLine)
 		assert.Contains(t, b.output(), `"name":"take_screenshot"`)
 		b.send(call(3, "click", ""))
 		assert.Contains(t, b.output(), withID(nativeOK, 3))
-		require.Len(t, b.tools, 2)
+		require.Equal(t, 2, b.starts())
 		b.leave()
 	})
 }
 
 func TestHandshakeDuringALongAcquire(t *testing.T) {
 	scenario(t, "ping and tools/list are answered here", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.wait["acquire"] = time.Minute
+		b.lessor.slow("acquire", time.Minute)
 		b.send(call(3, "click", ""), `{"jsonrpc":"2.0","id":"p","method":"ping"}`, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
 		pass(DefaultHandshakeTimeout)
 		out := b.output()
@@ -97,7 +97,7 @@ func TestFramedClient(t *testing.T) {
 		_, err := b.in.Write([]byte("Content-Length: 38\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\"}\n"))
 		require.NoError(t, err)
 		synctest.Wait()
-		assert.Contains(t, b.tools[0].got(), `{"jsonrpc":"2.0","id":7,"method":"x"}`)
+		assert.Contains(t, b.tool(0).got(), `{"jsonrpc":"2.0","id":7,"method":"x"}`)
 		b.says(`{"jsonrpc":"2.0","id":7,"result":{}}` + "\n")
 		b.mu.Lock()
 		assert.Equal(t, "Content-Length: 36\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", b.out.String())

@@ -199,6 +199,8 @@ func (f *fakeLessor) Status(ctx context.Context, rec lease.Record) (lease.State,
 
 func (f *fakeLessor) Release(ctx context.Context, rec lease.Record, reason lease.Reason) error {
 	_ = f.note(ctx, "release", rec.Generation+" "+string(reason))
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return f.refusal
 }
 
@@ -217,11 +219,24 @@ func (f *fakeLessor) Identity(ctx context.Context, rec lease.Record) (string, er
 	return "browser of " + rec.Generation, nil
 }
 
-// becomes makes another browser answer.
-func (f *fakeLessor) becomes(id string) {
+// set changes what happens from now on.
+func (f *fakeLessor) set(change func(*fakeLessor)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.identity = id
+	change(f)
+}
+
+// becomes makes another browser answer.
+func (f *fakeLessor) becomes(id string) { f.set(func(f *fakeLessor) { f.identity = id }) }
+
+// slow makes one kind of question take its time.
+func (f *fakeLessor) slow(op string, d time.Duration) { f.set(func(f *fakeLessor) { f.wait[op] = d }) }
+
+// count is how often a browser was asked for.
+func (f *fakeLessor) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.acquires
 }
 
 // asked returns what was asked since the last call.
@@ -276,6 +291,8 @@ func (b *testBridge) Port(context.Context) (int, error) {
 }
 
 func (b *testBridge) Start(_ context.Context, args []string) (*lease.Child, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	tool := &fakeTool{}
 	if len(b.plan) > 0 {
 		tool, b.plan = b.plan[0], b.plan[1:]
@@ -286,6 +303,26 @@ func (b *testBridge) Start(_ context.Context, args []string) (*lease.Child, erro
 	tool.args = args
 	b.tools = append(b.tools, tool)
 	return tool.start(), nil
+}
+
+// tool is the tool server that was started as number i, from 0.
+func (b *testBridge) tool(i int) *fakeTool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tools[i]
+}
+
+func (b *testBridge) starts() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.tools)
+}
+
+// plans says what the next starts give.
+func (b *testBridge) plans(plan ...*fakeTool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.plan = plan
 }
 
 // startBridge runs a bridge. It must be called in a synctest bubble.
@@ -434,7 +471,7 @@ func (b *testBridge) requireReplaced(a answer, after bool) {
 // says makes the latest tool server write text.
 func (b *testBridge) says(text string) {
 	b.Helper()
-	_, err := io.WriteString(b.tools[len(b.tools)-1].stdout, text)
+	_, err := io.WriteString(b.tool(b.starts()-1).stdout, text)
 	require.NoError(b, err)
 	synctest.Wait()
 }

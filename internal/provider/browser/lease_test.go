@@ -19,7 +19,7 @@ func killed() wire.Exit         { return wire.Exit{Code: 137, Signal: 9, Reason:
 
 func TestAcquire(t *testing.T) {
 	scenario(t, "226 one attempt is shared, in order", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.wait["acquire"] = 12 * time.Second
+		b.lessor.slow("acquire", 12*time.Second)
 		b.send(call(3, "click", `"tok"`), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`, call(5, "slow", ""), call(6, "click", ""), `{"method":"notifications/x"}`, cancelLine(6))
 		b.expect(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":1,"message":"Browser: acquiring remote browser lease"}}`)
 		pass(5 * time.Second)
@@ -30,10 +30,10 @@ func TestAcquire(t *testing.T) {
 		b.expect(withID(nativeOK, 3))
 		pass(time.Minute)
 		assert.Empty(t, b.output(), "it says nothing more, and the cancelled call has no answer")
-		assert.True(t, strings.HasSuffix(b.tools[0].got(),
+		assert.True(t, strings.HasSuffix(b.tool(0).got(),
 			strings.Join([]string{call(3, "click", `"tok"`), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`, call(5, "slow", ""), `{"method":"notifications/x"}`, ""}, "\n")))
 		assert.Equal(t, "acquire 7001", b.lessor.asked()[0])
-		assert.Equal(t, 1, b.lessor.acquires)
+		assert.Equal(t, 1, b.lessor.count())
 		b.leave()
 	})
 	for _, c := range []struct {
@@ -54,13 +54,15 @@ func TestAcquire(t *testing.T) {
 			codeProvisioning, "mcp-agents: browser provisioning failed: lease helper exited with code 70", false, ""},
 	} {
 		scenario(t, c.name, Config{}, func(t *testing.T, b *testBridge) {
-			b.lessor.wait["acquire"] = time.Second
-			b.lessor.acquire = func(n int, _ lease.Request) (lease.Record, error) {
-				if n == 1 {
-					return lease.Record{}, c.err
+			b.lessor.slow("acquire", time.Second)
+			b.lessor.set(func(f *fakeLessor) {
+				f.acquire = func(n int, _ lease.Request) (lease.Record, error) {
+					if n == 1 {
+						return lease.Record{}, c.err
+					}
+					return lease.Record{}, nil
 				}
-				return lease.Record{}, nil
-			}
+			})
 			b.send(call(3, "click", ""), call(4, "click", ""), call(5, "nobody", ""))
 			pass(time.Second)
 			got := b.answers()
@@ -77,14 +79,16 @@ func TestAcquire(t *testing.T) {
 			b.send(call(6, "click", ""))
 			pass(time.Second)
 			b.expect(withID(nativeOK, 6))
-			assert.NotContains(t, b.tools[0].got(), `"id":3`)
+			assert.NotContains(t, b.tool(0).got(), `"id":3`)
 			b.leave()
 		})
 	}
 	scenario(t, "a lease that cannot be used is given back", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.acquire = func(int, lease.Request) (lease.Record, error) {
-			return lease.Record{Generation: "odd"}, &lease.ProvisioningError{Text: "malformed", Err: errors.New("x")}
-		}
+		b.lessor.set(func(f *fakeLessor) {
+			f.acquire = func(int, lease.Request) (lease.Record, error) {
+				return lease.Record{Generation: "odd"}, &lease.ProvisioningError{Text: "malformed", Err: errors.New("x")}
+			}
+		})
 		b.send(call(3, "click", ""))
 		assert.Equal(t, codeProvisioning, b.answers()["3"].code())
 		assert.Equal(t, []string{"acquire 7001", "release odd idle"}, b.lessor.asked())
@@ -92,21 +96,21 @@ func TestAcquire(t *testing.T) {
 		assert.Empty(t, b.lessor.asked())
 	})
 	scenario(t, "a browser that does not say who it is", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.silent = true
+		b.lessor.set(func(f *fakeLessor) { f.silent = true })
 		b.send(call(3, "click", ""))
 		assert.Equal(t, codeProvisioning, b.answers()["3"].code())
 		assert.Contains(t, b.lessor.asked(), "release g1 idle")
 		b.leave()
 	})
 	scenario(t, "258 the client leaves while a browser is got", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.wait["acquire"] = time.Hour
+		b.lessor.slow("acquire", time.Hour)
 		b.send(call(3, "click", ""))
 		b.leave()
 		assert.Equal(t, []string{"acquire 7001"}, b.lessor.asked())
 		assert.Equal(t, -32001, b.answers()["3"].Error.Code)
 	})
 	scenario(t, "a held call reaches its deadline", Config{Times: Times{Hard: time.Second, Progress: 5 * time.Second, FlushStall: time.Minute}}, func(t *testing.T, b *testBridge) {
-		b.lessor.wait["acquire"] = time.Minute
+		b.lessor.slow("acquire", time.Minute)
 		b.send(call(3, "click", ""))
 		pass(time.Second)
 		assert.Equal(t, -32001, b.answers()["3"].Error.Code)
@@ -128,15 +132,15 @@ func taken(times int) func(int, lease.Request) (lease.Record, error) {
 
 func TestPortRace(t *testing.T) {
 	scenario(t, "233 once", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.acquire = taken(1)
+		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
 		b.send(call(3, "click", ""))
 		b.expect(withID(nativeOK, 3))
 		assert.Equal(t, []string{"acquire 7001", "acquire 7002", "identity g2", "identity g2"}, b.lessor.asked())
-		require.Len(t, b.tools, 2)
-		assert.Equal(t, 1, b.tools[0].closed)
+		require.Equal(t, 2, b.starts())
+		assert.Equal(t, 1, b.tool(0).closed)
 		replay := strings.Replace(initializeLine, `"id":1`, `"id":"mcp-agents/browser/initialize/`+testSession+`/2"`, 1)
-		assert.Equal(t, strings.Join([]string{replay, initializedLine, call(3, "click", ""), ""}, "\n"), b.tools[1].got())
-		assert.Contains(t, b.tools[1].args, "*://*:7002/*")
+		assert.Equal(t, strings.Join([]string{replay, initializedLine, call(3, "click", ""), ""}, "\n"), b.tool(1).got())
+		assert.Contains(t, b.tool(1).args, "*://*:7002/*")
 		b.leave()
 	})
 	roots := `{"jsonrpc":"2.0","id":0,"method":"roots/list"}`
@@ -145,21 +149,21 @@ func TestPortRace(t *testing.T) {
 		scenario(t, name, Config{}, func(t *testing.T, b *testBridge) {
 			b.says(roots + "\n")
 			b.expect(roots)
-			b.lessor.acquire = taken(1)
+			b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
 			b.send(call(3, "click", ""))
 			b.output()
 			b.says(roots + "\n")
 			b.expect(strings.Replace(roots, `"id":0`, `"id":`+alias, 1))
-			before := b.tools[1].got()
+			before := b.tool(1).got()
 			for _, id := range order {
 				b.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"roots":[]}}`)
 			}
-			assert.Equal(t, `{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`+"\n", strings.TrimPrefix(b.tools[1].got(), before), "one answer, under the child's own id")
+			assert.Equal(t, `{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`+"\n", strings.TrimPrefix(b.tool(1).got(), before), "one answer, under the child's own id")
 			b.leave()
 		})
 	}
 	scenario(t, "236 always", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.acquire = taken(99)
+		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(99) })
 		b.send(call(3, "click", ""))
 		a := b.answers()["3"]
 		assert.Equal(t, codeProvisioning, a.code())
@@ -173,7 +177,7 @@ func TestPortRace(t *testing.T) {
 		b.send(call(5, "click", "")) // refused, and the browser given back
 		b.output()
 		b.lessor.becomes("")
-		b.lessor.acquire = taken(2)
+		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(2) })
 		b.send(call(6, "click", ""))
 		got := b.answers()
 		b.requireReplaced(got["3"], true)
@@ -183,18 +187,18 @@ func TestPortRace(t *testing.T) {
 	})
 	scenario(t, "248 a half-written message of the server", Config{}, func(t *testing.T, b *testBridge) {
 		b.says(`{"method":"n","params":"` + strings.Repeat("z", 11<<20))
-		b.lessor.acquire = taken(1)
+		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
 		b.send(call(3, "click", ""))
 		b.says(`"}` + "\n")
 		out := b.output()
 		assert.Contains(t, out, "unsafe frame boundary")
 		assert.Contains(t, out, codeProvisioning)
-		assert.Len(t, b.tools, 1)
+		assert.Equal(t, 1, b.starts())
 		b.leave()
 	})
 	scenario(t, "the server cannot be started again", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.acquire = taken(1)
-		b.plan = []*fakeTool{nil}
+		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
+		b.plans([]*fakeTool{nil}...)
 		b.send(call(3, "click", ""))
 		assert.Contains(t, b.answers()["3"].text(), "npx is not on PATH")
 		b.send(call(4, "click", ""))
@@ -243,7 +247,7 @@ func TestIdle(t *testing.T) {
 	scenario(t, "256 not while an identity is read", quick, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "click", ""))
 		pass(59 * time.Second)
-		b.lessor.wait["identity"] = 2 * time.Second
+		b.lessor.slow("identity", 2*time.Second)
 		b.output()
 		b.send(call(4, "click", ""))
 		pass(10 * time.Second)
@@ -254,7 +258,7 @@ func TestIdle(t *testing.T) {
 	scenario(t, "not while the client does not read", quick, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "click", ""))
 		b.gate <- struct{}{}
-		go func() { _, _ = b.tools[0].stdout.Write([]byte(strings.Repeat("{\"x\":1}\n", 1<<19))) }()
+		go func() { _, _ = b.tool(0).stdout.Write([]byte(strings.Repeat("{\"x\":1}\n", 1<<19))) }()
 		pass(2 * time.Minute)
 		assert.NotContains(t, strings.Join(b.lessor.asked(), " "), "release")
 		<-b.gate
@@ -265,7 +269,7 @@ func TestIdle(t *testing.T) {
 	})
 	for _, c := range []struct{ name, text string }{{"269 a release that fails", "exit 69: no such lease"}, {"270 ... without words", "exit 70"}, {"271 ... by its output", "wrote more than 10 MiB"}} {
 		scenario(t, c.name, quick, func(t *testing.T, b *testBridge) {
-			b.lessor.refusal = errors.New(c.text)
+			b.lessor.set(func(f *fakeLessor) { f.refusal = errors.New(c.text) })
 			b.send(call(3, "click", ""))
 			pass(time.Minute)
 			b.send(call(4, "click", ""))
@@ -285,20 +289,20 @@ func TestIdle(t *testing.T) {
 	})
 	scenario(t, "273 a slow release delays the next browser", quick, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "click", ""))
-		b.lessor.wait["release"] = 20 * time.Second
+		b.lessor.slow("release", 20*time.Second)
 		pass(time.Minute)
 		b.output()
 		b.send(call(4, "click", `7`), `{"jsonrpc":"2.0","id":5,"method":"x/y"}`)
 		pass(19 * time.Second)
-		assert.Equal(t, 1, b.lessor.acquires)
+		assert.Equal(t, 1, b.lessor.count())
 		pass(time.Second)
-		assert.Equal(t, 2, b.lessor.acquires)
+		assert.Equal(t, 2, b.lessor.count())
 		assert.Contains(t, b.output(), withID(nativeOK, 4))
 		b.leave()
 	})
 	scenario(t, "the end waits for a release that is under way", quick, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "click", ""))
-		b.lessor.wait["release"] = 20 * time.Second
+		b.lessor.slow("release", 20*time.Second)
 		pass(time.Minute)
 		start := time.Now()
 		b.leave()

@@ -27,7 +27,7 @@ func TestIdentity(t *testing.T) {
 		assert.Contains(t, out, "Browser: acquiring remote browser lease")
 		assert.Contains(t, out, "UUID changed")
 		assert.Contains(t, out, "call was not executed")
-		assert.NotContains(t, b.tools[0].got(), `"id":4`)
+		assert.NotContains(t, b.tool(0).got(), `"id":4`)
 		assert.Equal(t, []string{"identity g1", "release g1 idle"}, b.lessor.asked())
 		assert.Contains(t, b.log.String(), "browser lease identity lost")
 		b.lessor.becomes("")
@@ -39,7 +39,7 @@ func TestIdentity(t *testing.T) {
 	scenario(t, "257 nobody answers before a call", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "click", ""))
 		b.output()
-		b.lessor.silent = true
+		b.lessor.set(func(f *fakeLessor) { f.silent = true })
 		b.send(call(4, "click", ""))
 		a := b.answers()["4"]
 		b.requireReplaced(a, false)
@@ -64,7 +64,7 @@ func TestIdentity(t *testing.T) {
 		b.send(call(3, "slow", ""))
 		b.send(call(4, "slow", ""))
 		b.lessor.becomes("another")
-		b.lessor.wait["identity"] = time.Second
+		b.lessor.slow("identity", time.Second)
 		b.says(withID(nativeOK, 3) + "\n" + withID(nativeOK, 4) + "\n")
 		pass(5 * time.Second)
 		got := b.answers()
@@ -75,7 +75,7 @@ func TestIdentity(t *testing.T) {
 	scenario(t, "243 the lease changes while a result is verified", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "slow", ""))
 		b.send(call(4, "slow", ""))
-		b.lessor.wait["identity"] = 2 * time.Second
+		b.lessor.slow("identity", 2*time.Second)
 		b.says(withID(nativeOK, 3) + "\n")
 		pass(time.Second)
 		b.says("{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\n") // gives the browser up
@@ -88,8 +88,8 @@ func TestIdentity(t *testing.T) {
 	scenario(t, "244 the lease changes while its status is asked", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "slow", ""))
 		b.send(call(4, "slow", ""))
-		b.lessor.state = lease.Live
-		b.lessor.wait["status"] = 2 * time.Second
+		b.lessor.set(func(f *fakeLessor) { f.state = lease.Live })
+		b.lessor.slow("status", 2*time.Second)
 		b.says(withID(cannotConnect, 3) + "\n")
 		pass(time.Second)
 		b.says("{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":\n")
@@ -102,7 +102,7 @@ func TestIdentity(t *testing.T) {
 	scenario(t, "246 a cancelled call is still verified", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "slow", ""))
 		b.send(cancelLine(3))
-		assert.Contains(t, b.tools[0].got(), cancelLine(3))
+		assert.Contains(t, b.tool(0).got(), cancelLine(3))
 		b.lessor.becomes("another")
 		b.says(withID(nativeOK, 3) + "\n")
 		b.requireReplaced(b.answers()["3"], true)
@@ -113,12 +113,12 @@ func TestIdentity(t *testing.T) {
 		b.send(cancelLine(3))
 		pass(time.Minute)
 		assert.Empty(t, b.output())
-		assert.Len(t, b.tools, 1)
+		assert.Equal(t, 1, b.starts())
 		b.leave()
 	})
 	scenario(t, "calls that wait for a check are told when another call gives the browser up", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "slow", ""))
-		b.lessor.wait["identity"] = 2 * time.Second
+		b.lessor.slow("identity", 2*time.Second)
 		b.send(call(4, "click", ""))
 		pass(time.Second)
 		b.says("{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":\n")
@@ -138,7 +138,7 @@ func TestStatus(t *testing.T) {
 		log   string
 	}{{"262 the lease stands", lease.Live, ""}, {"263 nobody knows", lease.Unknown, "browser lease status is unknown; "}} {
 		scenario(t, c.name, Config{}, func(t *testing.T, b *testBridge) {
-			b.lessor.state = c.state
+			b.lessor.set(func(f *fakeLessor) { f.state = c.state })
 			b.send(call(3, "slow", ""))
 			b.says(withID(cannotConnect, 3) + "\n")
 			b.expect(withID(cannotConnect, 3))
@@ -148,7 +148,7 @@ func TestStatus(t *testing.T) {
 		})
 	}
 	scenario(t, "264 the lease is gone", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.state = lease.Lost
+		b.lessor.set(func(f *fakeLessor) { f.state = lease.Lost })
 		b.send(call(3, "slow", ""))
 		b.says(withID(cannotConnect, 3) + "\n")
 		b.requireReplaced(b.answers()["3"], true)
@@ -197,19 +197,19 @@ func TestResultsThatCannotBeVerified(t *testing.T) {
 			}
 			b.send(call(4, "click", ""))
 			b.expect(withID(nativeOK, 4))
-			assert.Equal(t, 2, b.lessor.acquires, "the next call gets another browser")
-			assert.NotContains(t, strings.TrimPrefix(b.tools[0].got(), call(3, "slow", "")), call(3, "slow", "")+"\n"+call(3, "slow", ""))
+			assert.Equal(t, 2, b.lessor.count(), "the next call gets another browser")
+			assert.NotContains(t, strings.TrimPrefix(b.tool(0).got(), call(3, "slow", "")), call(3, "slow", "")+"\n"+call(3, "slow", ""))
 			b.leave()
 		})
 	}
 	scenario(t, "252 the server dies with results of three calls", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.wait["identity"] = 2 * time.Second
+		b.lessor.slow("identity", 2*time.Second)
 		b.send(call(3, "slow", ""))
 		pass(2 * time.Second)
 		b.send(call(4, "slow", ""), call(5, "slow", ""))
 		pass(2 * time.Second)
 		b.says(withID(nativeOK, 3) + "\n" + withID(nativeOK, 4) + "\n" + withID(nativeOK, 5) + "\n")
-		b.tools[0].end(exited(0))
+		b.tool(0).end(exited(0))
 		b.end(0)
 		got := b.answers()
 		for _, id := range []string{"3", "4", "5"} {
@@ -223,12 +223,12 @@ func TestResultsThatCannotBeVerified(t *testing.T) {
 		b.requireReplaced(b.answers()["3"], true)
 		b.send(call(4, "slow", ""))
 		b.says(withID(nativeOK, 4))
-		b.tools[1].end(exited(0))
+		b.tool(1).end(exited(0))
 		b.end(0)
 		b.requireReplaced(b.answers()["4"], true)
 	})
 	scenario(t, "an answer to a call that the server has not got", Config{}, func(t *testing.T, b *testBridge) {
-		b.lessor.wait["acquire"] = time.Second
+		b.lessor.slow("acquire", time.Second)
 		b.send(call(3, "slow", ""))
 		b.says(withID(nativeOK, 3) + "\n")
 		assert.Empty(t, b.output())
@@ -246,18 +246,18 @@ func TestHardTimeout(t *testing.T) {
 		b.lessor.asked()
 		pass(time.Second)
 		b.requireReplaced(b.answers()["3"], true)
-		require.Len(t, b.tools, 2)
-		assert.Equal(t, 1, b.tools[0].closed)
+		require.Equal(t, 2, b.starts())
+		assert.Equal(t, 1, b.tool(0).closed)
 		assert.Equal(t, []string{"identity g1"}, b.lessor.asked(), "the browser stays, and is looked at")
-		assert.Equal(t, b.tools[0].args, b.tools[1].args)
+		assert.Equal(t, b.tool(0).args, b.tool(1).args)
 		b.send(call(5, "click", ""))
 		b.expect(withID(nativeOK, 5))
-		assert.NotContains(t, b.tools[1].got(), `"id":3`, "nothing is replayed")
+		assert.NotContains(t, b.tool(1).got(), `"id":3`, "nothing is replayed")
 		b.leave()
 		assert.Contains(t, b.lessor.asked(), "release g1 shutdown")
 	})
 	scenario(t, "calls wait for the new server", second, func(t *testing.T, b *testBridge) {
-		b.plan = []*fakeTool{{mute: []string{"initialize"}}}
+		b.plans([]*fakeTool{{mute: []string{"initialize"}}}...)
 		b.send(call(3, "slow", ""))
 		pass(time.Second)
 		b.output()
@@ -269,7 +269,7 @@ func TestHardTimeout(t *testing.T) {
 		b.leave()
 	})
 	scenario(t, "a recovery that fails", second, func(t *testing.T, b *testBridge) {
-		b.lessor.wait["identity"] = 100 * ms
+		b.lessor.slow("identity", 100*ms)
 		b.send(call(3, "slow", ""))
 		pass(time.Second)
 		b.output()
@@ -291,13 +291,13 @@ func TestHardTimeout(t *testing.T) {
 		b.send(call(4, "click", ""))
 		b.requireReplaced(b.answers()["4"], false)
 		b.lessor.becomes("")
-		b.lessor.wait["acquire"] = 500 * ms
+		b.lessor.slow("acquire", 500*ms)
 		b.send(call(5, "click", ""))
 		pass(450 * ms) // the deadline of 3
 		b.requireReplaced(b.answers()["3"], true)
-		assert.Len(t, b.tools, 1, "not before there is a browser")
+		assert.Equal(t, 1, b.starts(), "not before there is a browser")
 		pass(50 * ms)
-		require.Len(t, b.tools, 2)
+		require.Equal(t, 2, b.starts())
 		b.expect(withID(nativeOK, 5))
 		b.leave()
 	})
@@ -308,7 +308,7 @@ func TestHardTimeout(t *testing.T) {
 		b.output()
 		pass(time.Second)
 		b.requireReplaced(b.answers()["3"], true)
-		require.Len(t, b.tools, 2)
+		require.Equal(t, 2, b.starts())
 		b.lessor.becomes("")
 		b.send(call(5, "click", ""))
 		b.expect(withID(nativeOK, 5))
@@ -318,16 +318,16 @@ func TestHardTimeout(t *testing.T) {
 		b.send(`{"jsonrpc":"2.0","id":4,"method":"x/y"}`)
 		pass(time.Second)
 		assert.Equal(t, -32001, b.answers()["4"].Error.Code)
-		assert.Contains(t, b.tools[0].got(), `"method":"notifications/cancelled","params":{"requestId":4`)
+		assert.Contains(t, b.tool(0).got(), `"method":"notifications/cancelled","params":{"requestId":4`)
 		b.says(`{"jsonrpc":"2.0","id":4,"result":{}}` + "\n")
 		assert.Empty(t, b.output(), "its late answer is dropped")
-		assert.Len(t, b.tools, 1)
+		assert.Equal(t, 1, b.starts())
 		b.leave()
 	})
 	scenario(t, "a result that cannot be verified in time", second, func(t *testing.T, b *testBridge) {
-		b.lessor.state = lease.Live
+		b.lessor.set(func(f *fakeLessor) { f.state = lease.Live })
 		b.send(call(3, "slow", ""))
-		b.lessor.wait["status"] = time.Hour
+		b.lessor.slow("status", time.Hour)
 		b.says(withID(cannotConnect, 3) + "\n")
 		pass(time.Second)
 		b.requireReplaced(b.answers()["3"], true)
