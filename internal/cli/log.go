@@ -47,7 +47,7 @@ func (h *lineHandler) WithGroup(string) slog.Handler { return h }
 
 func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
-	if !strings.HasPrefix(r.Message, "[codex]") {
+	if !strings.HasPrefix(r.Message, "[codex]") && !strings.HasPrefix(r.Message, "[chrome-devtools]") {
 		b.WriteString("[mcp-agents] ")
 	}
 	b.WriteString(r.Message)
