@@ -158,7 +158,7 @@ soak-sandbox: build ## use sandboxes at random ROUNDS times on each runtime and 
 .PHONY: bench
 bench: build ## run the benchmarks (BENCH=regexp BENCHTIME=1s), then what a sandbox costs beside the same thing done bare
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
-	@$(call with_engine,$(MAKE) images && go run ./internal/bench,echo "bench: no engine: nothing to compare with" >&2)
+	@$(call with_engine,$(MAKE) images images-browser && go run ./internal/bench,echo "bench: no engine: nothing to compare with" >&2)
 
 .PHONY: clean
 clean: ## remove bin/ and dist/ (images stay: docker rmi mcp-agents mcp-agents/codex)

@@ -51,6 +51,7 @@ func run(ctx context.Context) error {
 		{"round trip", b.roundTrip}, {"frames beside calls", b.frames}, {"status poll", b.statusPoll}, {"retained jobs", b.retainedJobs},
 		{"throughput", b.throughput}, {"local throughput", b.localThroughput},
 		{"idle memory", b.idleMemory}, {"claude", b.claude}, {"eight at once", b.eightAtOnce}, {"spares' memory", b.spareMemory},
+		{"browser start", b.browserStart}, {"browser calls", b.browserCalls},
 	} {
 		if chosen := os.Args[1:]; len(chosen) > 0 && !slices.Contains(chosen, m.name) {
 			continue

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,4 +151,38 @@ func TestRenderersAreSandboxed(t *testing.T) {
 	}
 	require.NotZero(t, renderers)
 	require.NoError(t, b.Release(t.Context(), rec, lease.Shutdown))
+}
+
+// The control of every test that a page cannot reach the control port: a tool
+// server that is not told to block it lets a page read the browser's address and
+// connect to it.
+func TestControlPortIsAHoleUnlessBlocked(t *testing.T) {
+	b, _ := newBox(t)
+	c := startTool(t, b, firstPort)
+	acquire(t, b, firstPort, 0)
+	c.call("new_page", map[string]any{"url": "http://127.0.0.1:" + itoa(firstPort) + "/json/version"})
+	opened := c.call("evaluate_script", map[string]any{"pageId": 2, "function": `async () => {
+		const address = JSON.parse(document.body.innerText).webSocketDebuggerUrl
+		const socket = new WebSocket(address)
+		return await new Promise(r => { socket.onopen = () => r("connected to " + address); socket.onerror = () => r("failed") }) }`})
+	require.Contains(t, opened, "connected to ws://")
+}
+
+// Leases come and go without leaving a process behind in the box.
+func TestManyLeases(t *testing.T) {
+	b, _ := newBox(t)
+	for range rounds() {
+		rec, _ := acquire(t, b, firstPort, 0)
+		require.NoError(t, b.Release(t.Context(), rec, lease.Idle))
+		lines := strings.Count(docker(t, "top", b.open.ID(), "-eo", "pid"), "\n")
+		require.Equal(t, 2, lines, "the heading and sandbox-init")
+	}
+}
+
+// rounds is how often a test of what is left runs.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("MCP_AGENTS_ROUNDS")); err == nil && n > 0 {
+		return n
+	}
+	return 3
 }
