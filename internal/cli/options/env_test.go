@@ -21,6 +21,7 @@ var samples = map[string][2]string{
 	"max_result_chars":      {"2000", "3000"},
 	"browser_lease_command": {"l1 x", `["l2"]`}, "browser_command": {"b1 x", `["b2"]`}, "browser_idle_timeout": {"11", "12"},
 	"browser_viewport": {"10x10", "20x20"}, "browser_app_port": {"11", "12"}, "browser_log_file": {"/l1", "/l2"},
+	"browser_network": {"none", "bridge"}, "browser_image": {"i1", "i2"},
 	"browser_allowed_url_pattern": {"p1", "p2"},
 	"runtime":                     {"docker", "local"}, "docker_host": {"unix:///a", "unix:///b"}, "image": {"i1", "i2"},
 	"network": {"none", "container:x"}, "user": {"1:1", "2:2"}, "memory": {"1g", "2g"}, "cpus": {"1", "3"}, "pids-limit": {"64", "65"},

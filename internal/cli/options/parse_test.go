@@ -169,7 +169,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Claude: Claude{Model: "claude-opus-4-8", Effort: "xhigh", Timeout: 900 * time.Second, JobTimeout: 7200 * time.Second},
 		Gemini: Gemini{Timeout: 300 * time.Second},
-		Browser: Browser{Viewport: "1440x900", IdleTimeout: 600 * time.Second,
+		Browser: Browser{Viewport: "1440x900", Network: "bridge", IdleTimeout: 600 * time.Second,
 			Timeout: 600 * time.Second},
 		Sandbox: Sandbox{Runtime: RuntimeDocker, Access: AccessReadWrite, Network: "bridge", MemoryBytes: 4 << 30,
 			NanoCPUs: 2e9, PidsLimit: 512, StopGrace: 5 * time.Second, LifelineTimeout: 60 * time.Second},

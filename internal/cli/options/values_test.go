@@ -75,6 +75,7 @@ func TestRefusedValues(t *testing.T) {
 		"pids-limit":                  {append(notPlain, "0", "31", "4194305"), "--pids-limit must be an integer from 32 to 4194304"},
 		"warm":                        {append(notPlain, "65"), "--warm must be an integer from 0 to 64"},
 		"browser_viewport":            {[]string{"", "0x1", "01x1", "1X1", "1x1 ", "1x1\n", "-1x1", "1x"}, "MCP_AGENTS_BROWSER_VIEWPORT must use positive WxH dimensions"},
+		"browser_network":             {[]string{"", "host", "container:x", "None"}, "--browser_network must be bridge or none"},
 		"browser_log_file":            {[]string{"", " "}, "--browser_log_file must not be blank"},
 		"browser_allowed_url_pattern": {[]string{"", " "}, "--browser_allowed_url_pattern must not be blank"},
 		"browser_lease_command":       {[]string{"", " "}, "browser lease command must be a nonblank command or JSON argv"},

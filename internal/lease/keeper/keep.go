@@ -71,6 +71,9 @@ func (k *keeper) awaitAcceptance(in io.Reader, giveUp func()) {
 
 // hold gets the browser and holds it.
 func (k *keeper) hold(ctx context.Context, req lease.Request, parent int, out io.Writer) error {
+	if req.AppPort == req.LocalPort { // our own listener would pass for the application
+		return say(out, handover{Status: StatusPortTaken, Error: "the control port is the application's"})
+	}
 	control, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(req.LocalPort)))
 	if err != nil {
 		return say(out, handover{Status: StatusPortTaken, Error: err.Error()})
