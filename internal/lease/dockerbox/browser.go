@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"mcpagents/internal/lease"
+	"mcpagents/internal/lease/control"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/tail"
 )
@@ -95,7 +96,7 @@ func (b *browser) listen(r io.Reader, ids chan<- string) {
 		_, _ = io.WriteString(&b.said, line+"\n")
 		id, ok := "", strings.Contains(line, portTaken)
 		if address, found := strings.CutPrefix(line, listening); found {
-			id, ok = browserID(strings.TrimSpace(address))
+			id, ok = control.BrowserID(strings.TrimSpace(address))
 		}
 		if !ok {
 			return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcpagents/internal/lease"
+	"mcpagents/internal/lease/control"
 	"mcpagents/internal/sandbox"
 )
 
@@ -208,9 +209,8 @@ func (b *Box) Identity(ctx context.Context, rec lease.Record) (string, error) {
 	case l.browser.ended():
 		return "", errors.New("the browser has ended: " + l.browser.why())
 	}
-	ctx, cancel := context.WithTimeout(ctx, lease.IdentityTimeout)
-	defer cancel()
-	id, err := askIdentity(ctx, l.home, l.port)
+	dial := func(context.Context, string, string) (net.Conn, error) { return l.home.Dial(l.port) }
+	id, err := control.Identity(ctx, dial, rec.BrowserURL)
 	if err != nil {
 		return "", err
 	}

@@ -8,35 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBrowserID(t *testing.T) {
-	for address, want := range map[string]string{
-		"ws://127.0.0.1:9222/devtools/browser/1b2c-3d": "1b2c-3d",
-		"ws://[::1]:9222/devtools/browser/x":           "x",
-		"wss://127.0.0.1:9222/devtools/browser/x":      "",
-		"http://127.0.0.1:9222/devtools/browser/x":     "",
-		"ws://127.0.0.1:9222/devtools/browser/":        "",
-		"ws://127.0.0.1:9222/devtools/browser/x/y":     "",
-		"ws://127.0.0.1:9222/devtools/page/x":          "",
-		"ws://127.0.0.1:9222/x/devtools/browser/x":     "",
-		"ws://%zz/devtools/browser/x":                  "",
-		"":                                             "",
-	} {
-		id, ok := browserID(address)
-		require.Equal(t, want, id, address)
-		require.Equal(t, want != "", ok, address)
-	}
-}
-
-func FuzzBrowserID(f *testing.F) {
-	f.Add("ws://127.0.0.1:9222/devtools/browser/1b2c-3d")
-	f.Fuzz(func(t *testing.T, address string) {
-		if id, ok := browserID(address); ok {
-			require.NotEmpty(t, id)
-			require.NotContains(t, id, "/")
-		}
-	})
-}
-
 // Chromium's stderr is hostile: lines are cut, never collected without bound.
 func TestFollow(t *testing.T) {
 	var got []string

@@ -1,7 +1,6 @@
 package helper
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -27,20 +26,6 @@ func FuzzRecord(f *testing.F) {
 		}
 		require.NotContains(t, rec.Generation, "\n")
 		require.NotContains(t, rec.Generation, "\r")
-	})
-}
-
-func FuzzIdentity(f *testing.F) {
-	for _, s := range []string{`{"webSocketDebuggerUrl":"ws://127.0.0.1:1/devtools/browser/abc-1"}`, `{}`, `{"webSocketDebuggerUrl":"a","webSocketDebuggerUrl":"b"}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		id, err := parseIdentity(body)
-		if err == nil {
-			require.NotEmpty(t, id)
-			require.NotContains(t, id, "/")
-			require.True(t, json.Valid(body))
-		}
 	})
 }
 

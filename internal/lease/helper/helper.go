@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mcpagents/internal/lease"
+	"mcpagents/internal/lease/control"
 )
 
 // Exit statuses of a helper that mean something.
@@ -133,7 +134,7 @@ func (h *Helper) Release(ctx context.Context, rec lease.Record, reason lease.Rea
 
 // Identity reads the browser's identity from its control port.
 func (h *Helper) Identity(ctx context.Context, rec lease.Record) (string, error) {
-	return readIdentity(ctx, rec.BrowserURL)
+	return control.Identity(ctx, nil, rec.BrowserURL)
 }
 
 // said is what the helper wrote to its stderr.

@@ -1,4 +1,7 @@
-package helper
+// Package control asks the control port of a Chromium who the browser is: its
+// id is new with each start, so that it tells a browser from its successor at
+// the same address.
+package control
 
 import (
 	"context"
@@ -6,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,23 +21,29 @@ import (
 // maxIdentity bounds what a control port may answer, in bytes.
 const maxIdentity = 10 << 20
 
-// control talks to a control port: never through a proxy, never where the
-// answer sends it, and with a connection of its own for each question, so that
-// no old one answers for a browser that is gone.
-var control = &http.Client{
-	Transport:     &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// Dial connects to a control port. The address is that of the question.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// client talks to a control port: never through a proxy, never where the answer
+// sends it, and with a connection of its own for each question, so that no old
+// one answers for a browser that is gone. A nil dial is the system's.
+func client(dial Dial) *http.Client {
+	return &http.Client{
+		Transport:     &http.Transport{DialContext: dial, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
-// readIdentity asks the control port at address which browser it belongs to.
-func readIdentity(ctx context.Context, address string) (string, error) {
+// Identity asks the control port at address, an http URL without a path, which
+// browser it belongs to, within lease.IdentityTimeout.
+func Identity(ctx context.Context, dial Dial, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lease.IdentityTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/json/version", nil)
 	if err != nil {
 		return "", fmt.Errorf("read the browser's identity: %w", err)
 	}
-	resp, err := control.Do(req)
+	resp, err := client(dial).Do(req)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return "", fmt.Errorf("the control port did not answer within %s", lease.IdentityTimeout)
@@ -66,13 +76,22 @@ func parseIdentity(body []byte) (string, error) {
 	if !ok {
 		return "", errIdentity
 	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", errIdentity
-	}
-	id, found := strings.CutPrefix(u.Path, "/devtools/browser/")
-	if !found || id == "" || strings.Contains(id, "/") {
+	id, ok := BrowserID(address)
+	if !ok {
 		return "", errIdentity
 	}
 	return id, nil
+}
+
+// BrowserID is the id in ws://HOST:PORT/devtools/browser/ID.
+func BrowserID(address string) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", false
+	}
+	id, found := strings.CutPrefix(u.Path, "/devtools/browser/")
+	if !found || id == "" || strings.Contains(id, "/") {
+		return "", false
+	}
+	return id, true
 }
