@@ -215,8 +215,11 @@ func (c *client) boxID() string {
 // signalBrowser signals the browser's first process from within its box.
 func (c *client) signalBrowser(signal string) {
 	c.t.Helper()
-	output(c.t, "docker", "exec", c.boxID(), "sh", "-c", `for p in /proc/[0-9]*; do
-		case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in *--remote-debugging-port=*--user-data-dir=/tmp/profile*) kill -`+signal+` ${p#/proc/};; esac; done; true`)
+	// The pattern must not match the shell that looks.
+	out, err := exec.Command("docker", "exec", c.boxID(), "sh", "-c", `for p in /proc/[0-9]*; do
+		case "$(tr '\0' ' ' <$p/cmdline 2>/dev/null)" in *--remote-debugging-[p]ort=*--user-data-dir=/tmp/profile*) kill -`+signal+` ${p#/proc/}; echo done;; esac
+		done`).CombinedOutput()
+	require.Contains(c.t, string(out), "done", "%v", err) // the shell itself may go with the browser
 }
 
 // The browser dies under a call: the outcome is said to be unknown, and the next

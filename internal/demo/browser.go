@@ -102,7 +102,6 @@ func (d *demo) browse(ctx context.Context, port int) error {
 	cmd := exec.Command(d.self, args...)
 	cmd.Dir, cmd.Env, cmd.Stderr = d.workspace(), os.Environ(), prefixed{d.out}
 	client := mcp.NewClient(&mcp.Implementation{Name: "demo", Version: "1"}, &mcp.ClientOptions{})
-	client.AddRoots(&mcp.Root{URI: "file://" + d.workspace(), Name: "workspace"})
 	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
 		return fmt.Errorf("connect to mcp-agents: %w", err)
