@@ -105,7 +105,7 @@ func TestBuild(t *testing.T) {
 
 func TestBuildOfNoImage(t *testing.T) {
 	err := Build(t.Context(), &fake{arch: "amd64"}, Request{Name: "../x"}, func(string) {})
-	assert.EqualError(t, err, `no image is called "../x": use codex, claude or gemini`)
+	assert.EqualError(t, err, `no image is called "../x": use codex, claude, gemini, chrome-devtools or chromium`)
 }
 
 // Every Dockerfile finds its init in the context, and the context is the same
