@@ -95,6 +95,7 @@ func makeFaults(t *testing.T, table *faultTable, runtime string) {
 		}
 	}
 	makeClaudeFaults(t, table, runtime)
+	makeBrowserFaults(t, table, runtime)
 	if len(together) == 0 {
 		return
 	}
