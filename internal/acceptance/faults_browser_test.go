@@ -279,7 +279,7 @@ const maxGrowth = 4 << 10
 func TestLeaseCycles(t *testing.T) {
 	helper, tool := fakeBrowserParts(t)
 	s := newSetting(t, "local", "")
-	b := borrow(t, s, helper, tool, "", 0, "--browser_idle_timeout", "0.02")
+	b := borrow(t, s, helper, tool, "", 0, "--browser_idle_timeout", "0.25")
 	seen := map[string]bool{}
 	memory, descriptors := 0, 0
 	for i := range 100 {
