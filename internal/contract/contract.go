@@ -34,8 +34,8 @@ import (
 var checklist string
 
 // packages are those whose tests name items.
-var packages = []string{"./internal/cli/options", "./internal/login", "./internal/provider/codex/...", "./internal/provider/claude",
-	"./internal/job", "./internal/codexe2e", "./internal/toole2e"}
+var packages = []string{"./internal/cli/options", "./internal/login", "./internal/provider/codex/...", "./internal/provider/claude", "./internal/job", "./internal/codexe2e",
+	"./internal/toole2e", "./internal/provider/browser", "./internal/lease/helper", "./internal/lease/localtool"}
 
 // item is one line of the checklist.
 type item struct {

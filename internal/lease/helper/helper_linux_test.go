@@ -86,7 +86,7 @@ func TestAcquireThatFails(t *testing.T) {
 			assert.Equal(t, c.generation, rec.Generation)
 		})
 	}
-	t.Run("75 the port was taken", func(t *testing.T) {
+	t.Run("the port was taken", func(t *testing.T) {
 		h, _ := helperOf(t, fake{Exit: 75, Stdout: goodRecord}, Times{})
 		_, err := h.Acquire(t.Context(), request)
 		require.ErrorIs(t, err, lease.ErrPortTaken)
