@@ -51,8 +51,9 @@ func imagesBuild(act imagesAct) *cobra.Command {
 	var req image.Request
 	cmd := &cobra.Command{
 		Use: "build [NAME...]", Short: "build images (default: codex and claude)",
-		Long: "Builds the images of codex and claude, or those that are named (gemini as well, with the build arguments AGY_URL,\n" +
-			"AGY_VERSION and AGY_SHA256 that its vendor's page gives). One that was built from the same before stays.",
+		Long: "Builds the images of codex and claude, or those that are named: chrome-devtools and chromium for the provider browser,\n" +
+			"gemini with the build arguments AGY_URL, AGY_VERSION and AGY_SHA256 that its vendor's page gives. One that was built\n" +
+			"from the same before stays.",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if len(names) == 0 {
 				names = image.Names()

@@ -24,7 +24,7 @@ import (
 const LabelInputs = "mcp-agents.inputs"
 
 // Names are the images that are built and pulled when none is named. That of
-// gemini needs an address that its vendor gives.
+// gemini needs an address that its vendor gives, and those of browser are large.
 func Names() []string { return []string{"codex", "claude"} }
 
 // Engine is what is asked of the engine.
@@ -40,7 +40,7 @@ type Engine interface {
 
 // Request is an image to build.
 type Request struct {
-	Name  string            // codex, claude or gemini
+	Name  string            // codex, claude, gemini, chrome-devtools or chromium
 	Tag   string            // empty: the one that the provider uses
 	Args  map[string]string // build arguments
 	Force bool              // also when nothing changed
