@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -72,15 +73,29 @@ type borrower struct {
 	leases string // directory of them
 }
 
-// fakeBrowserParts builds the helper and the tool server.
+// buildOnce builds a program of ours for tests, once for all of them.
+func buildOnce(t *testing.T, name string) string {
+	t.Helper()
+	build := func() (string, error) {
+		path := filepath.Join(built.dir, name)
+		out, err := exec.Command("go", "build", "-o", path, "mcpagents/internal/"+name).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("build %s: %w: %s", name, err, out)
+		}
+		return path, nil
+	}
+	once, _ := builds.LoadOrStore(name, sync.OnceValues(build))
+	path, err := once.(func() (string, error))()
+	require.NoError(t, err)
+	return path
+}
+
+var builds sync.Map // name → func() (string, error)
+
+// fakeBrowserParts are the helper and the tool server.
 func fakeBrowserParts(t *testing.T) (helper, tool string) {
 	t.Helper()
-	dir := t.TempDir()
-	for _, name := range []string{"fakelease", "fakedevtools"} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), "mcpagents/internal/"+name).CombinedOutput()
-		require.NoError(t, err, string(out))
-	}
-	return filepath.Join(dir, "fakelease"), filepath.Join(dir, "fakedevtools")
+	return buildOnce(t, "fakelease"), buildOnce(t, "fakedevtools")
 }
 
 // borrow starts a front end whose helper does what the scenario says.
