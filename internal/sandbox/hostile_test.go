@@ -169,9 +169,6 @@ func TestHostileInit(t *testing.T) {
 			f.send(wire.TypeCollected, 0, wire.EncodeCollected(wire.Collected{Name: "auth.json", State: wire.FilePresent, Asked: true}))
 		}), "nobody asked for", true},
 		"file that is not on the list": {running(func(f *fakeInit) { f.send(wire.TypeCollected, 0, []byte("\x01\x00\x06passwd")) }), "not on the list", true},
-		"listening unasked":            {running(func(f *fakeInit) { f.json(wire.TypeListening, wire.Listening{Port: 80}) }), "nobody asked for", true},
-		"open with our number":         {running(func(f *fakeInit) { f.send(wire.TypeOpen, wire.FirstFront, wire.Marshal(wire.Open{Port: 80})) }), "not the sender's", true},
-		"data of no connection":        {running(func(f *fakeInit) { f.send(wire.TypeData, wire.FirstInit, []byte("x")) }), "which is no connection", true},
 		"a frame for init":             {running(func(f *fakeInit) { f.send(wire.TypeBye, 0, nil) }), "bye frame is not for the front end", true},
 		"error with a long text": {running(func(f *fakeInit) {
 			f.json(wire.TypeError, wire.Error{Text: string(bytes.Repeat([]byte("e"), 500_000))})

@@ -84,6 +84,26 @@ func TestDialEndsWithTheSandbox(t *testing.T) {
 	<-box.Ended()
 }
 
+// Frames of connections that break the rules end the sandbox.
+func TestHostileConnections(t *testing.T) {
+	for name, tt := range map[string]struct {
+		send func(*fakeInit)
+		want string
+	}{
+		"listening unasked":       {func(f *fakeInit) { f.json(wire.TypeListening, wire.Listening{Port: 80}) }, "nobody asked for"},
+		"open with our number":    {func(f *fakeInit) { f.send(wire.TypeOpen, wire.FirstFront, wire.Marshal(wire.Open{Port: 80})) }, "not the sender's"},
+		"data of no connection":   {func(f *fakeInit) { f.send(wire.TypeData, wire.FirstInit, []byte("x")) }, "which is no connection"},
+		"credit of no connection": {func(f *fakeInit) { f.send(wire.TypeCredit, wire.FirstInit, wire.AppendUint32(1)) }, "which is no connection"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := spawnAndWait(t, func(f *fakeInit) { f.greet(); f.started(); tt.send(f); f.drain() })
+			require.ErrorContains(t, err, tt.want)
+			var broken *wire.ProtocolError
+			require.ErrorAs(t, err, &broken)
+		})
+	}
+}
+
 func listener(t *testing.T) net.Listener {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -128,3 +128,26 @@ func TestChoose(t *testing.T) {
 		require.ErrorContains(t, err, "want UID:GID in numbers", bad)
 	}
 }
+
+// Chromium's sandbox refuses root; everybody else keeps the rule's user.
+func TestNotRoot(t *testing.T) {
+	for _, tt := range []struct {
+		user    string
+		notRoot bool
+		want    string
+	}{{"0:0", true, "10001:10001"}, {"0:0", false, "0:0"}, {"1000:100", true, "1000:100"}} {
+		f, err := factsOf(Engine{}, sandbox.Spec{User: tt.user, NotRoot: tt.notRoot})
+		require.NoError(t, err)
+		require.Equal(t, tt.want, f.user.String())
+	}
+}
+
+// Each provider's profile is the default one and one rule more.
+func TestProfileOfTheBrowser(t *testing.T) {
+	profile, err := Profile("chromium")
+	require.NoError(t, err)
+	require.Contains(t, profile, `{"action":"SCMP_ACT_ALLOW","names":["clone","unshare","chroot"]}`)
+	tools, err := Profile("browser")
+	require.NoError(t, err)
+	require.Equal(t, string(defaultProfile), tools, "the tool server needs nothing beyond the default")
+}
