@@ -336,6 +336,28 @@ func TestBrowserControlPort(t *testing.T) {
 	require.Contains(t, c.evaluate(page, `async () => "got " + (await fetch("/")).status`), "got 200", "the control: the application is reached")
 }
 
+// With the operator's patterns nothing else opens, and the control port is not
+// among what they may name.
+func TestBrowserAllowedPatterns(t *testing.T) {
+	app := webPage(t)
+	c := browserSetting(t, "--browser_app_port", strconv.Itoa(app), "--browser_allowed_url_pattern", host(app)+"*").start(t)
+	c.initialize()
+	page := c.open(host(app))
+	port := c.controlPort()
+	for _, address := range []string{"http://127.0.0.1:" + port + "/json/version", "http://localhost:" + port + "/json/version", host(app + 1)} {
+		fetched := c.evaluate(page, `async () => { try { return "got " + await (await fetch("`+address+`", {mode: "no-cors"})).type } catch (e) { return "refused " + e } }`)
+		assert.Contains(t, fetched, "refused", address)
+		opened := c.browserTool("new_page", map[string]any{"url": address}).tool(t)
+		if !opened.IsError {
+			assert.NotContains(t, c.worksOnLast(opened.text()), "webSocketDebuggerUrl", address)
+		}
+	}
+	s := browserSetting(t, "--browser_allowed_url_pattern", "http://127.0.0.1:*/*")
+	refused := s.start(t)
+	require.Equal(t, 1, refused.exit(20*time.Second))
+	require.Contains(t, refused.stderr.String(), "control port")
+}
+
 // worksOnLast is the text of the page that was opened last.
 func (c *client) worksOnLast(list string) string {
 	c.t.Helper()

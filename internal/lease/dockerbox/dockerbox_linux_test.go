@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/docker/go-units"
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/lease"
@@ -167,15 +168,31 @@ func TestControlPortIsAHoleUnlessBlocked(t *testing.T) {
 	require.Contains(t, read, "opened 200")
 }
 
-// Leases come and go without leaving a process behind in the box.
+// Leases come and go without leaving a process behind in the box, or memory.
 func TestManyLeases(t *testing.T) {
 	b, _ := newBox(t)
-	for range rounds() {
+	var first, last int64
+	for i := range rounds() {
 		rec, _ := acquire(t, b, firstPort, 0)
 		require.NoError(t, b.Release(t.Context(), rec, lease.Idle))
 		lines := strings.Count(docker(t, "top", b.open.ID(), "-eo", "pid"), "\n")
 		require.Equal(t, 2, lines, "the heading and sandbox-init")
+		if last = memory(t, b.open.ID()); i == 0 {
+			first = last
+		}
 	}
+	t.Logf("the box used %d KiB after the first lease and %d KiB after the last", first>>10, last>>10)
+	require.Less(t, last, first+(32<<20))
+}
+
+// memory is what a container uses without its cache of files, in bytes.
+func memory(t *testing.T, id string) int64 {
+	t.Helper()
+	usage := docker(t, "stats", "--no-stream", "--format", "{{.MemUsage}}", id)
+	used, _, _ := strings.Cut(usage, " / ")
+	n, err := units.RAMInBytes(used)
+	require.NoError(t, err)
+	return n
 }
 
 // rounds is how often a test of what is left runs.
