@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"mcpagents/internal/cli/options"
 	"mcpagents/internal/doctor"
+	"mcpagents/internal/lease/dockerbox"
 	"mcpagents/internal/login"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/version"
@@ -61,12 +63,18 @@ func checksFor(opts options.Options) ([]doctor.Check, func(), error) {
 		return doctor.OK, "mcp-agents " + version.Version + ", provider " + string(opts.Provider)
 	}}}
 	private := rt.Sockets()
-	if opts.Sandbox.Runtime == options.RuntimeLocal {
+	if opts.Provider == options.ProviderBrowser && len(opts.Browser.LeaseCommand) > 0 {
+		checks = append(checks, doctor.Check{Name: "helper", Look: func(context.Context) (doctor.State, string) { return lookForHelper(opts) }})
+	} else if opts.Sandbox.Runtime == options.RuntimeLocal {
 		checks = append(checks, doctor.Check{Name: "cli", Look: func(context.Context) (doctor.State, string) { return lookForCLI(opts) }})
 	} else {
 		checks = append(checks,
 			doctor.Check{Name: "engine", Look: func(ctx context.Context) (doctor.State, string) { return lookAtEngine(ctx, rt) }},
-			doctor.Check{Name: "image", Needs: "engine", Look: func(ctx context.Context) (doctor.State, string) { return lookAtImage(ctx, rt, opts) }})
+			doctor.Check{Name: "image", Needs: "engine", Look: func(ctx context.Context) (doctor.State, string) { return lookAtImage(ctx, rt, imageOf(opts)) }})
+		if opts.Provider == options.ProviderBrowser {
+			checks = append(checks, doctor.Check{Name: "browser", Needs: "engine",
+				Look: func(ctx context.Context) (doctor.State, string) { return lookAtImage(ctx, rt, browserImageOf(opts)) }})
+		}
 	}
 	if source, ok := loginOf(opts); ok {
 		private = append(private, source.Directory())
@@ -112,11 +120,22 @@ func lookAtEngine(ctx context.Context, rt *docker.Runtime) (doctor.State, string
 	return doctor.OK, text
 }
 
-func lookAtImage(ctx context.Context, rt *docker.Runtime, opts options.Options) (doctor.State, string) {
-	ref := opts.Sandbox.Image
-	if ref == "" {
-		ref = docker.DefaultImage(string(opts.Provider))
+// imageOf is the image of a provider's sandboxes: for the browser that of the
+// tool server.
+func imageOf(opts options.Options) string {
+	name := string(opts.Provider)
+	if opts.Provider == options.ProviderBrowser {
+		name = "chrome-devtools"
 	}
+	return cmp.Or(opts.Sandbox.Image, docker.DefaultImage(name))
+}
+
+// browserImageOf is the image of the embedded lease's browser.
+func browserImageOf(opts options.Options) string {
+	return cmp.Or(opts.Browser.Image, docker.DefaultImage(dockerbox.Browser))
+}
+
+func lookAtImage(ctx context.Context, rt *docker.Runtime, ref string) (doctor.State, string) {
 	image, err := rt.Look(ctx, ref)
 	if absent, ok := errors.AsType[*docker.ImageError](err); ok {
 		return doctor.Missing, absent.Error()
@@ -129,6 +148,14 @@ func lookAtImage(ctx context.Context, rt *docker.Runtime, opts options.Options) 
 		text += " with version " + image.CLIVersion + " of the CLI"
 	}
 	return doctor.OK, text
+}
+
+func lookForHelper(opts options.Options) (doctor.State, string) {
+	path, err := exec.LookPath(opts.Browser.LeaseCommand[0])
+	if err != nil {
+		return doctor.Missing, "the lease helper " + opts.Browser.LeaseCommand[0] + " is not on PATH: install it, or name another with --browser_lease_command"
+	}
+	return doctor.OK, path
 }
 
 func lookForCLI(opts options.Options) (doctor.State, string) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,6 +38,12 @@ func leaseCommand(status *int) *cobra.Command {
 			"Exit status: 0, 69 when there is no browser or no such lease, 70 when that could not be found out,\n" +
 			"75 when the port is taken, 1 for every other failure, 2 for a mistake in the command line.",
 	}
+	engine.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if f.network != "bridge" && f.network != "none" {
+			return errors.New("--browser_network must be bridge or none")
+		}
+		return nil
+	}
 	flags := engine.PersistentFlags()
 	flags.StringVar(&f.host, "docker-host", "", "`ADDRESS` of the engine")
 	flags.StringVar(&f.image, "image", docker.DefaultImage(dockerbox.Browser), "`IMAGE` with the browser")
@@ -51,6 +58,9 @@ func acquireCommand(f *leaseFlags, status *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "acquire", Short: "start a browser and write its record", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.parent == 0 {
+				f.parent = os.Getppid()
+			}
 			self, err := os.Executable()
 			if err != nil {
 				return fmt.Errorf("find this program: %w", err)
@@ -114,7 +124,7 @@ func requestFlags(cmd *cobra.Command, f *leaseFlags) {
 	flags.IntVar(&f.request.LocalPort, "local-cdp-port", 0, "`PORT` of 127.0.0.1 for the browser's control port")
 	flags.StringVar(&f.request.Viewport, "viewport", "1440x900", "size of the browser's window, `WxH`")
 	flags.IntVar(&f.request.AppPort, "app-port", 0, "`PORT` of 127.0.0.1 that the browser reaches under the same address; 0 means none")
-	flags.IntVar(&f.parent, "parent-pid", os.Getppid(), "`PID` of the process with which the lease ends")
+	flags.IntVar(&f.parent, "parent-pid", 0, "`PID` of the process with which the lease ends; 0 means whoever called")
 	for _, name := range []string{"session", "local-cdp-port"} {
 		_ = cmd.MarkFlagRequired(name)
 	}

@@ -71,15 +71,12 @@ func serveBrowser(opts options.Options, log *slog.Logger) int {
 // borrow chooses between the operator's helper, whose browser a process of this
 // machine drives, and a browser in a container of our own.
 func borrow(opts options.Options, log *slog.Logger) (borrowing, error) {
-	switch {
-	case len(opts.Browser.LeaseCommand) > 0:
+	if len(opts.Browser.LeaseCommand) > 0 { // the options require it of the local runtime
 		return borrowing{
 			lessor: helper.New(helper.Config{Argv: opts.Browser.LeaseCommand, Log: log,
 				Times: helper.Times{Acquire: helper.AcquireTime(opts.Browser.Timeout)}}),
 			downstream: &localtool.Downstream{Command: opts.Browser.Command, Log: log},
 		}, nil
-	case opts.Sandbox.Runtime == options.RuntimeLocal:
-		return borrowing{}, errors.New("--browser_lease_command or MCP_AGENTS_BROWSER_LEASE_COMMAND is required with --runtime local")
 	}
 	return borrowBox(opts, log)
 }
@@ -100,14 +97,8 @@ func borrowBox(opts options.Options, log *slog.Logger) (borrowing, error) {
 		return borrowing{}, rootsErr
 	}
 	spec := sandboxSpec(opts, dir)
-	cfg := dockerbox.Config{Runtime: rt, ToolImage: opts.Sandbox.Image, BrowserImage: opts.Browser.Image, Network: opts.Browser.Network,
+	cfg := dockerbox.Config{Runtime: rt, ToolImage: imageOf(opts), BrowserImage: browserImageOf(opts), Network: opts.Browser.Network,
 		Command: opts.Browser.Command, Env: chosenEnv(opts.Sandbox.Env), Dir: "/", Log: log}
-	if cfg.ToolImage == "" {
-		cfg.ToolImage = docker.DefaultImage("chrome-devtools")
-	}
-	if cfg.BrowserImage == "" {
-		cfg.BrowserImage = docker.DefaultImage(dockerbox.Browser)
-	}
 	if rootsErr != nil { // a browser is of use without one
 		log.Warn("no workspace: screenshots and traces can only be written inside the container: " + rootsErr.Error())
 	}
