@@ -94,7 +94,9 @@ func supported(opts options.Options) error {
 		return nil
 	case opts.Sandbox.Warm > 0:
 		return fmt.Errorf("--warm is not part of this version for provider %s: leave it at 0", opts.Provider)
-	case opts.Provider == options.ProviderGemini || opts.Provider == options.ProviderBrowser:
+	case opts.Provider == options.ProviderGemini:
+		return nil
+	case opts.Provider == options.ProviderBrowser:
 		return nil
 	}
 	if err := home.ValidateApproval(opts.Codex.ApprovalPolicy); err != nil {

@@ -77,9 +77,9 @@ var networkless = []string{"about", "blob", "data"}
 // portOf is the port component of a URL pattern, empty if it has none. A pattern
 // that cannot be told apart comes back whole, which is no number.
 func portOf(pattern string) string {
-	scheme, rest, found := strings.Cut(pattern, "://")
+	_, rest, found := strings.Cut(pattern, "://")
 	if !found {
-		scheme, _, _ = strings.Cut(pattern, ":")
+		scheme, _, _ := strings.Cut(pattern, ":")
 		if slices.Contains(networkless, scheme) {
 			return ""
 		}

@@ -101,6 +101,7 @@ type bridge struct {
 	tools       map[string]bool  // the names in it; nil before the first one
 	questions   map[string]asked // requests of the downstream, by the id that the client knows
 	askedIDs    map[string]int   // the session that used an id last
+	aliases     int              // ids of ours that the client knows questions by
 
 	state    state
 	lease    *generation // in ready, checking and recovering

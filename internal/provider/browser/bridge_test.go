@@ -109,7 +109,7 @@ func TestPassThrough(t *testing.T) {
 			b := startBridge(t, Config{Times: Times{Hard: 180 * ms, Progress: time.Second, FlushStall: time.Minute}}, &fakeTool{mute: []string{"initialize"}})
 			b.send(initializeLine)
 			pass(180 * ms)
-			b.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"mcp-agents: browser pass-through request hard timeout (0s); it was not replayed"}}`)
+			b.expect(`{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"mcp-agents: browser pass-through request hard timeout; it had no answer within 180ms and was not replayed"}}`)
 			b.leave()
 		})
 	})

@@ -53,6 +53,9 @@ func (b *bridge) fromLine(p relay.Piece) {
 	case env.HasMethod && env.ID.Usable():
 		b.fromQuestion(p, env)
 	default:
+		if env.Method == "notifications/tools/list_changed" {
+			b.tools = nil // until there is a new list every name may be a tool
+		}
 		b.native(p, b.framed)
 	}
 }
@@ -102,7 +105,7 @@ func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
 		b.verify(r)
 	default:
 		b.served(r)
-		if r.method == "initialize" {
+		if env.Result != nil {
 			b.keepInitialize(r)
 		}
 		if r.method == "tools/list" && env.Result != nil {

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"mcpagents/internal/rawjson"
@@ -16,21 +17,35 @@ type asked struct {
 	id      []byte // as the child wrote it, if the client knows it by another one
 }
 
-// maxAsked bounds how many of them, and how many ids, are remembered. A
-// downstream that asks more has its questions passed on and not told apart.
+// maxAsked bounds how many of them, and how many ids, are remembered: beyond it
+// those of earlier children are forgotten, and then all.
 const maxAsked = 4096
+
+// forgetQuestions makes room in what is remembered of questions.
+func (b *bridge) forgetQuestions() {
+	now := b.session.number
+	maps.DeleteFunc(b.questions, func(_ string, q asked) bool { return q.session != now })
+	maps.DeleteFunc(b.askedIDs, func(_ string, session int) bool { return session != now })
+	if len(b.askedIDs) >= maxAsked {
+		clear(b.questions)
+		clear(b.askedIDs)
+	}
+}
 
 // fromQuestion passes on a request of the downstream: as it is, unless an
 // earlier child has used the id. The client would then take the answer to the
 // one for the answer to the other.
 func (b *bridge) fromQuestion(p relay.Piece, env stdio.Envelope) {
 	s := b.session
+	if len(b.askedIDs) >= maxAsked {
+		b.forgetQuestions()
+	}
 	key := env.ID.Key()
 	last, used := b.askedIDs[key]
 	switch {
-	case len(b.questions) >= maxAsked || len(b.askedIDs) >= maxAsked:
 	case used && last != s.number, strings.HasPrefix(key, "string:"+questionIDs):
-		alias := fmt.Sprintf("%s%s/%d/%d", questionIDs, b.cfg.Session, s.number, len(b.askedIDs))
+		b.aliases++
+		alias := fmt.Sprintf("%s%s/%d/%d", questionIDs, b.cfg.Session, s.number, b.aliases)
 		b.askedIDs["string:"+alias] = s.number
 		b.questions["string:"+alias] = asked{s.number, env.ID.Raw}
 		at, _ := rawjson.Lookup(p.Data, "id")

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"mcpagents/internal/lease"
@@ -115,7 +114,7 @@ func (b *bridge) overdue(r *request) {
 		b.settle(r) // it need not be answered
 	case r.browser && r.forwarded:
 		b.log.Warn("a browser call reached its hard timeout; starting chrome-devtools-mcp anew")
-		b.replace(r, b.hardTimeout())
+		b.replace(r, "this call had no answer at its "+b.hardTimeout())
 		b.unstick()
 	default:
 		if _, waited := b.withdraw(r); !waited {
@@ -124,13 +123,13 @@ func (b *bridge) overdue(r *request) {
 				b.session.input.Write(cancelMessage(r.id, prefix+b.hardTimeout()))
 			}
 		}
-		b.respondError(r, stdio.CodeAborted, "browser pass-through request "+b.hardTimeout()+"; it was not replayed")
+		b.respondError(r, stdio.CodeAborted, fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))
 		b.pump()
 	}
 }
 
 func (b *bridge) hardTimeout() string {
-	return fmt.Sprintf("hard timeout (%.0fs)", math.Round(b.cfg.Times.Hard.Seconds()))
+	return fmt.Sprintf("hard timeout (%gs)", b.cfg.Times.Hard.Seconds())
 }
 
 // unstick starts the downstream anew: beside the browser if there is one, and
