@@ -1,5 +1,5 @@
 // Package helper lends browsers through a command of the operator, the lease
-// helper, and runs the tool server as a process beside this one.
+// helper.
 //
 // The helper is called without a shell, with its input closed and NO_COLOR=1:
 //
