@@ -19,6 +19,7 @@ import (
 	"mcpagents/internal/provider/codex"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/stdio"
 	"mcpagents/internal/version"
 	"mcpagents/internal/workspace"
 )
@@ -64,6 +65,7 @@ func serveBrowser(opts options.Options, log *slog.Logger) int {
 		Lessor: b.lessor, Downstream: b.downstream, UploadNote: b.uploadNote, Session: job.NewID(), Viewport: opts.Browser.Viewport,
 		AppPort: opts.Browser.AppPort, LogFile: opts.Browser.LogFile, AllowedURLPatterns: opts.Browser.AllowedURLPatterns,
 		Version: version.Version, Ready: func() { log.Info("ready (provider: " + string(opts.Provider) + ")") },
+		ClientIdle: opts.Server.StdioIdleTimeout, Watchdog: stdio.Watchdog{Interval: opts.Server.ParentWatchdog},
 		HandshakeTimeout: opts.Server.HandshakeTimeout, Times: times, MaxMessage: int(opts.Server.MaxMessageBytes), Log: log,
 	}, os.Stdin, os.Stdout)
 }

@@ -39,8 +39,13 @@ type Config struct {
 	// answer before they get it from here; 0 means the default.
 	HandshakeTimeout time.Duration
 	Times            Times // the zero Times means DefaultTimes
-	MaxMessage       int   // of the client, in bytes; 0 means 16 MiB
-	Log              *slog.Logger
+	// ClientIdle is how long a client may send nothing while no request is open
+	// until it counts as gone; 0 means for ever.
+	ClientIdle time.Duration
+	// Watchdog looks for the death of the client's process; the zero value is off.
+	Watchdog   stdio.Watchdog
+	MaxMessage int // of the client, in bytes; 0 means 16 MiB
+	Log        *slog.Logger
 }
 
 // Times are the times of a bridge.
@@ -79,6 +84,9 @@ type bridge struct {
 	client <-chan clientEvent // nil after its end
 	framed bool               // the client's latest message was a frame
 	gone   bool               // the client has sent its last message
+
+	orphan  <-chan struct{} // closed when the client's process has ended
+	silence *alarm.Alarm    // by when a client that sends nothing counts as gone
 
 	open       map[string]*request // by id key
 	sequence   uint64              // of requests
@@ -147,6 +155,8 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 		defer close(read)
 		readClient(reading, in, cfg.MaxMessage, client)
 	}()
+	watching := b.guardParent(reading, cfg.Watchdog)
+	b.heard()
 	b.launch()
 	cfg.Ready()
 
@@ -154,6 +164,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.shutdown()
 
 	stopReading()
+	<-watching
 	abandon(read, in)
 	abandon(b.out.Close(), nil)
 	return b.verdict.code
@@ -209,7 +220,10 @@ func (b *bridge) loop() {
 		}
 		select {
 		case e := <-b.client:
+			b.heard()
 			b.fromClient(e)
+		case <-b.orphan:
+			b.orphaned()
 		case p, ok := <-pieces:
 			b.fromChild(p, ok)
 		case line, ok := <-stderr:
