@@ -37,7 +37,7 @@ func TestLeaseInABox(t *testing.T) {
 	state, err := b.Status(t.Context(), rec)
 	require.NoError(t, err)
 	require.Equal(t, lease.Lost, state)
-	require.Equal(t, "chrome-devtools-mcp rm chromium-headless-shell rm chromium-headless-shell", rt.commands())
+	require.Equal(t, "chrome-devtools-mcp chromium-headless-shell find chromium-headless-shell", rt.commands())
 	require.Equal(t, []string{"chrome-devtools-mcp", "--browserUrl", "http://127.0.0.1:9222", "--performanceCrux=false", "--workspace", "/w"}, rt.argv[0])
 
 	box, tools := rt.specs[0], rt.specs[1]

@@ -54,10 +54,6 @@ func startBrowser(ctx context.Context, home *sandbox.Sandbox, cfg Config, req le
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	env := cfg.Runtime.Environ(sandbox.Spec{Network: cfg.Network})
-	// What an earlier lease left is not the next one's, nor to be paid for.
-	if _, err := home.Run(ctx, sandbox.Command{Argv: []string{"rm", "-rf", profile}, Env: env, Dir: "/"}); err != nil {
-		return nil, &lease.ProvisioningError{Text: "the browser's box could not be cleaned", Err: err}
-	}
 	proc, err := home.Start(ctx, sandbox.Command{Argv: arguments(req.LocalPort, req.Viewport), Env: env, Dir: "/"})
 	if err != nil {
 		return nil, &lease.ProvisioningError{Text: "the browser could not be started: " + err.Error(), Err: err}
@@ -87,6 +83,17 @@ func startBrowser(ctx context.Context, home *sandbox.Sandbox, cfg Config, req le
 		cfg.Log.Warn("end a browser that did not start: " + stopErr.Error())
 	}
 	return nil, err
+}
+
+// clean removes what a browser left in a box: it is not the next lease's to see,
+// and its files are memory. Mounts below /tmp are not entered; that their
+// directories cannot be removed is no failure.
+func clean(ctx context.Context, home *sandbox.Sandbox, env []string) error {
+	argv := []string{"find", "/tmp", home.Welcome().Home, "-xdev", "-mindepth", "1", "-delete"}
+	if _, err := home.Run(ctx, sandbox.Command{Argv: argv, Env: env, Dir: "/"}); err != nil {
+		return fmt.Errorf("clean the browser's box: %w", err)
+	}
+	return nil
 }
 
 // listen keeps the end of Chromium's stderr, and sends its id once it says it,

@@ -177,6 +177,7 @@ func TestManyLeases(t *testing.T) {
 		require.NoError(t, b.Release(t.Context(), rec, lease.Idle))
 		lines := strings.Count(docker(t, "top", b.open.ID(), "-eo", "pid"), "\n")
 		require.Equal(t, 2, lines, "the heading and sandbox-init")
+		require.Empty(t, docker(t, "exec", b.open.ID(), "find", "/tmp", "/home/agent", "-xdev", "!", "-type", "d"))
 		if i == 0 {
 			first = memory(t, b.open.ID())
 		}

@@ -182,7 +182,8 @@ func (b *Box) Release(ctx context.Context, rec lease.Record, _ lease.Reason) err
 	return nil
 }
 
-// end ends a loan's browser; where that fails, the box with it. The caller has
+// end ends a loan's browser and cleans up behind it; where that fails, it ends
+// the box. The caller has
 // the turn.
 func (b *Box) end(ctx context.Context, l *loan) error {
 	b.mu.Lock()
@@ -190,7 +191,11 @@ func (b *Box) end(ctx context.Context, l *loan) error {
 	b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	if err := l.browser.stop(ctx); err != nil && l.home.Err() == nil {
+	err := l.browser.stop(ctx)
+	if err == nil && l.home.Err() == nil {
+		err = clean(ctx, l.home, b.cfg.Runtime.Environ(b.browserSpec()))
+	}
+	if err != nil && l.home.Err() == nil {
 		return errors.Join(fmt.Errorf("end the browser: %w", err), b.drop(ctx, l.home))
 	}
 	return nil
