@@ -99,7 +99,7 @@ func borrowBox(opts options.Options, log *slog.Logger) (borrowing, error) {
 		return borrowing{}, rootsErr
 	}
 	spec := sandboxSpec(opts, dir)
-	cfg := dockerbox.Config{Runtime: rt, ToolImage: imageOf(opts), BrowserImage: browserImageOf(opts), Network: opts.Browser.Network,
+	cfg := dockerbox.Config{Runtime: rt, ToolImage: imageOf(opts), BrowserImage: browserImageOf(opts), Network: browserNetworkOf(opts),
 		Command: opts.Browser.Command, Env: chosenEnv(opts.Sandbox.Env), Dir: "/", Log: log}
 	if rootsErr != nil { // a browser is of use without one
 		log.Warn("no workspace: screenshots and traces can only be written inside the container: " + rootsErr.Error())
@@ -123,6 +123,15 @@ func borrowBox(opts options.Options, log *slog.Logger) (borrowing, error) {
 			}
 			_ = rt.Close()
 		}}, nil
+}
+
+// browserNetworkOf is none where either flag says so: who closes the network of
+// sandboxes means the browser's too.
+func browserNetworkOf(opts options.Options) string {
+	if opts.Sandbox.Network == "none" {
+		return "none"
+	}
+	return opts.Browser.Network
 }
 
 // chosenEnv are the variables of this process that the operator named.

@@ -137,7 +137,8 @@ func browserFlags() []Flag {
 			Help: "Local port of the application under test, which the browser reaches under the same address."},
 		{Name: "browser_network", Value: "mode", initial: "bridge",
 			set:  into(browserNetwork, func(o *Options) *string { return &o.Browser.Network }),
-			Help: "Network of the embedded lease's browser: bridge, or none for the application's port and nothing else."},
+			Help: "Network of the embedded lease's browser: bridge, or none for the application's port and nothing else; " +
+				"--network none counts as well."},
 		{Name: "browser_image", Value: "image", Default: "the image of this build",
 			set:  into(image, func(o *Options) *string { return &o.Browser.Image }),
 			Help: "Image with the embedded lease's browser; --image is that of the DevTools server."},
