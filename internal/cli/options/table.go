@@ -136,7 +136,7 @@ func browserFlags() []Flag {
 			set:  into(appPort, func(o *Options) *int { return &o.Browser.AppPort }),
 			Help: "Local port of the application under test, which the browser reaches under the same address."},
 		{Name: "browser_network", Value: "mode", initial: "bridge",
-			set:  into(browserNetwork, func(o *Options) *string { return &o.Browser.Network }),
+			set: into(browserNetwork, func(o *Options) *string { return &o.Browser.Network }),
 			Help: "Network of the embedded lease's browser: bridge, or none for the application's port and nothing else; " +
 				"--network none counts as well."},
 		{Name: "browser_image", Value: "image", Default: "the image of this build",
