@@ -89,11 +89,8 @@ dist: build ## put programs for every platform, the images as archives, and chec
 # Apart from the others: the browser and its fonts are 0.7 GB that only --provider browser needs, and a first `make demo`
 # or `make test` should not wait for them.
 .PHONY: images-browser
-images-browser: ## build mcp-agents/chrome-devtools and mcp-agents/chromium where their inputs changed
+images-browser: build ## build mcp-agents/chrome-devtools and mcp-agents/chromium where their inputs changed
 	@.ci/engine.sh
-	@mkdir -p bin
-	@arch=$$(docker version --format '{{.Server.Arch}}'); \
-	 GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/sandbox-init-linux-$$arch ./cmd/sandbox-init
 	@images/build.sh chrome-devtools $(VERSION)
 	@images/build.sh chromium $(VERSION)
 
@@ -105,14 +102,18 @@ demo: build ## show the whole thing working, offline, with a scripted model
 	  images/codex/fetch.sh bin/codex && PATH="$(BIN)/codex/bin:$$PATH" MCP_AGENTS_RUNTIME=local bin/mcp-agents demo)
 
 .PHONY: demo-browser
-demo-browser: build images-browser ## show a real browser in a container at work on a page of this machine, offline
-	@bin/mcp-agents demo browser
+demo-browser: build ## show a real browser in a container at work on a page of this machine, offline
+	@$(call with_engine,\
+	  if $(MAKE) images-browser; then bin/mcp-agents demo browser; else echo "demo: failed: the images cannot be built"; exit 1; fi,\
+	  echo "demo: failed: a browser in a container needs an engine"; exit 1)
 
 .PHONY: test-browser
-test-browser: build images-browser ## run the tests with the real browser, in containers
-	@MCP_AGENTS_REQUIRE_BROWSER=1 MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS=$${MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS:-mcp-agents/chrome-devtools:$(VERSION)} \
-	 MCP_AGENTS_TEST_IMAGE_CHROMIUM=$${MCP_AGENTS_TEST_IMAGE_CHROMIUM:-mcp-agents/chromium:$(VERSION)} \
-	 go test -count=1 -timeout 15m -p 1 ./internal/lease/dockerbox ./internal/lease/keeper ./internal/acceptance -run 'Browser|Box|Lease|Keeper'
+test-browser: export MCP_AGENTS_REQUIRE_BROWSER = 1
+test-browser: export MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS ?= mcp-agents/chrome-devtools:$(VERSION)
+test-browser: export MCP_AGENTS_TEST_IMAGE_CHROMIUM ?= mcp-agents/chromium:$(VERSION)
+test-browser: images-browser ## run the tests with the real browser, in containers
+	@go test -count=1 -timeout 10m ./internal/lease/dockerbox
+	@go test -count=1 -timeout 10m ./internal/acceptance -run '^TestBrowser'
 
 .PHONY: test
 test: build ## run every suite with the race detector, the docker suites where an engine can be had
