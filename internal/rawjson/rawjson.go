@@ -46,7 +46,7 @@ func Members(text []byte, at Span) []Member {
 		if value.End == value.Start {
 			return all
 		}
-		all = append(all, Member{unquote(text[start:nameEnd]), Span{start, value.End}, value})
+		all = append(all, Member{Unquote(text[start:nameEnd]), Span{start, value.End}, value})
 		i = skipSpace(text, value.End, at.End)
 		if i == at.End || text[i] != ',' {
 			return all
@@ -178,8 +178,8 @@ func skipNested(text []byte, i, end int) int {
 	return i
 }
 
-// unquote decodes a string. Anything else stays as it is.
-func unquote(raw []byte) string {
+// Unquote decodes a string. Anything else stays as it is.
+func Unquote(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return string(raw)

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -39,8 +40,8 @@ func (b *bridge) fromServerRequest(p relay.Piece, env stdio.Envelope) {
 // inThread returns the running turn of the thread that params name.
 func (b *bridge) inThread(params []byte) *request {
 	for _, path := range [][]string{{"_meta", "threadId"}, {"threadId"}, {"thread_id"}} {
-		at, _ := lookup(params, path...)
-		thread, _ := stringValue(at.of(params))
+		at, _ := rawjson.Lookup(params, path...)
+		thread, _ := rawjson.Text(at.Of(params))
 		if thread == "" {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"mcpagents/internal/alarm"
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/turn"
 	"mcpagents/internal/relay"
@@ -108,14 +109,14 @@ type bridge struct {
 	ctx    context.Context // of Run
 	log    *slog.Logger
 	tools  catalog
-	alarms *alarms
+	alarms *alarm.Clock
 	out    *relay.Output
 
 	client <-chan clientEvent // nil after its end
 	framed bool               // the client's latest message was a frame
 	gone   bool               // the client has sent its last message
 	orphan <-chan struct{}    // closed when the watchdog saw the client's process die
-	idle   *alarm             // by when the client must send something
+	idle   *alarm.Alarm       // by when the client must send something
 
 	open     map[string]*request // by id key
 	sequence uint64              // of requests
@@ -126,7 +127,7 @@ type bridge struct {
 	ended      []string
 	awaiting   map[*request]struct{} // those that wait for the end of a line
 	holding    map[*request]struct{} // those whose progress does
-	stall      *alarm                // by when the line must end
+	stall      *alarm.Alarm          // by when the line must end
 	questions  map[string]question   // of Codex, by id key
 
 	jobs         *job.Table
@@ -180,7 +181,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
 	client := make(chan clientEvent)
 	b := &bridge{
-		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: newAlarms(), out: relay.NewOutput(out),
+		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: alarm.New(), out: relay.NewOutput(out),
 		client: client, ctx: ctx, open: map[string]*request{}, suppressed: map[string]*request{},
 		awaiting: map[*request]struct{}{}, holding: map[*request]struct{}{}, questions: map[string]question{}, instance: job.NewID(),
 		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
@@ -279,8 +280,8 @@ func (b *bridge) loop(ctx context.Context) {
 			} else if full && !b.out.Full() {
 				b.drained()
 			}
-		case <-b.alarms.next():
-			b.alarms.ring()
+		case <-b.alarms.Next():
+			b.alarms.Ring()
 		case <-ctx.Done():
 			b.stopped(context.Cause(ctx))
 		}

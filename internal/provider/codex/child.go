@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"mcpagents/internal/alarm"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/wire"
 )
@@ -93,7 +94,7 @@ type session struct {
 	streaming   *request       // the request that the native line at hand answers
 	tail        []byte         // of stderr
 	end         *ending
-	readiness   *alarm // by when it must have answered initialize
+	readiness   *alarm.Alarm // by when it must have answered initialize
 }
 
 func newSession(child *Child, number int) *session {

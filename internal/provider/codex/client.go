@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/stdio"
 )
 
@@ -28,7 +29,7 @@ func private(key string) bool { return strings.HasPrefix(key, "string:"+privateI
 // call is a tools/call of a tool that we describe.
 type call struct {
 	tool      *tool
-	arguments span // in the message
+	arguments rawjson.Span // in the message
 }
 
 func (b *bridge) fromClient(ctx context.Context, e clientEvent) {
@@ -105,7 +106,7 @@ func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Env
 		b.tellProgress(r, m.Raw)
 	}
 	if handshake(r.method) {
-		r.handshake = b.alarms.after(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
+		r.handshake = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
 	}
 	b.forward(ctx, pending{message: m, request: r, call: c})
 }
@@ -157,8 +158,8 @@ func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdi
 // fromCancel passes a cancel on unless it concerns only us. MCP forbids to
 // cancel initialize.
 func (b *bridge) fromCancel(ctx context.Context, m stdio.Message) {
-	at, _ := lookup(m.Raw, "params", "requestId")
-	key := stdio.ParseID(at.of(m.Raw)).Key()
+	at, _ := rawjson.Lookup(m.Raw, "params", "requestId")
+	key := stdio.ParseID(at.Of(m.Raw)).Key()
 	r := b.open[key]
 	switch {
 	case private(key):
@@ -207,13 +208,13 @@ func (b *bridge) callOf(message []byte, env stdio.Envelope) *call {
 	if env.Method != "tools/call" {
 		return nil
 	}
-	name, _ := lookup(message, "params", "name")
-	called, ok := stringValue(name.of(message))
+	name, _ := rawjson.Lookup(message, "params", "name")
+	called, ok := rawjson.Text(name.Of(message))
 	t := b.tools.tool(called)
 	if !ok || t == nil {
 		return nil
 	}
-	arguments, _ := lookup(message, "params", "arguments")
+	arguments, _ := rawjson.Lookup(message, "params", "arguments")
 	return &call{t, arguments}
 }
 

@@ -66,7 +66,7 @@ func (b *bridge) outputFailed(err error) {
 // clientGone winds down after the end of the client's messages.
 func (b *bridge) clientGone() {
 	b.gone, b.client, b.orphan = true, nil, nil
-	b.alarms.cancel(b.idle)
+	b.alarms.Cancel(b.idle)
 	if b.phase != running {
 		// Nobody waits for a launch any more, but a client that sent its
 		// questions at once still reads the answers.
@@ -81,7 +81,7 @@ func (b *bridge) clientGone() {
 	}
 	b.cancelForGone()
 	b.session.input.Close()
-	b.alarms.after(b.cfg.ClientGoneGrace, func() {
+	b.alarms.After(b.cfg.ClientGoneGrace, func() {
 		b.finish(verdict{reason: "client disconnected and codex did not end"})
 	})
 }
@@ -95,7 +95,7 @@ func (b *bridge) cancelForGone() {
 	}
 	for _, r := range b.inOrder() {
 		b.silence(r)
-		b.alarms.cancel(r.hard)
+		b.alarms.Cancel(r.hard)
 		// MCP forbids to cancel initialize.
 		if r.job == nil && r.poll == nil && r.state.wanted() && r.method != "initialize" {
 			b.sendCancel(r, "client disconnected")
@@ -122,7 +122,7 @@ func (b *bridge) childEnded(e ending) {
 	default:
 		b.log.Info(fmt.Sprintf("codex exited with code %d", e.exit.Code))
 	}
-	b.alarms.after(drainTime, func() {
+	b.alarms.After(drainTime, func() {
 		if b.session == s {
 			b.sessionEnded()
 		}

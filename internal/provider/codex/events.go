@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -17,10 +18,10 @@ func (b *bridge) fromEvent(p relay.Piece, env stdio.Envelope) {
 	abandoned := b.ledger.Find(key)
 	var e *turn.Event
 	if r != nil || abandoned != nil || b.suppressed[key] != nil {
-		msg, _ := lookup(env.Params, "msg")
-		kind, _ := lookup(env.Params, "msg", "type")
-		name, _ := stringValue(kind.of(env.Params))
-		e = turn.Parse(name, msg.of(env.Params))
+		msg, _ := rawjson.Lookup(env.Params, "msg")
+		kind, _ := rawjson.Lookup(env.Params, "msg", "type")
+		name, _ := rawjson.Text(kind.Of(env.Params))
+		e = turn.Parse(name, msg.Of(env.Params))
 	}
 	refused := e != nil && e.Unauthorized()
 	if !private(key) && !refused {
@@ -40,8 +41,8 @@ func (b *bridge) fromEvent(p relay.Piece, env stdio.Envelope) {
 // correlation is the key of the request that params belong to, empty if they
 // name none.
 func correlation(params []byte) string {
-	at, _ := lookup(params, "_meta", "requestId")
-	return stdio.ParseID(at.of(params)).Key()
+	at, _ := rawjson.Lookup(params, "_meta", "requestId")
+	return stdio.ParseID(at.Of(params)).Key()
 }
 
 // fromTurn takes an event of a request.
@@ -78,8 +79,8 @@ func (b *bridge) fromTurn(r *request, e *turn.Event, params json.RawMessage) {
 
 // learnThread notes the thread of a turn, and where a new thread works.
 func (b *bridge) learnThread(r *request, params json.RawMessage) {
-	at, _ := lookup(params, "_meta", "threadId")
-	thread, _ := stringValue(at.of(params))
+	at, _ := rawjson.Lookup(params, "_meta", "threadId")
+	thread, _ := rawjson.Text(at.Of(params))
 	if thread == "" || r.turn.Thread == thread {
 		return
 	}
@@ -107,8 +108,8 @@ func (b *bridge) fromAbandoned(key string, t *turn.Turn, e *turn.Event) {
 
 // tellProgress begins to tell the client about r if it gave a token for it.
 func (b *bridge) tellProgress(r *request, message []byte) {
-	at, _ := lookup(message, "params", "_meta", "progressToken")
-	token := json.RawMessage(at.of(message))
+	at, _ := rawjson.Lookup(message, "params", "_meta", "progressToken")
+	token := json.RawMessage(at.Of(message))
 	if !turn.ValidToken(token) {
 		return
 	}

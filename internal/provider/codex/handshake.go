@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/stdio"
 )
 
@@ -47,8 +48,8 @@ func (b *bridge) launchEnded(r launchResult) {
 	}
 	b.phase = opening
 	s.initialized = true
-	id, _ := lookup(b.initialize, "id")
-	s.input.Write(splice(b.initialize, []edit{{id, encode(s.privateID("initialize"))}}))
+	id, _ := rawjson.Lookup(b.initialize, "id")
+	s.input.Write(rawjson.Splice(b.initialize, rawjson.Edit{At: id, With: rawjson.Encode(s.privateID("initialize"))}))
 	for _, p := range b.waiting {
 		b.armReadiness(p.request)
 	}
@@ -69,7 +70,7 @@ func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
 			return
 		}
 		s.served = true
-		b.alarms.cancel(s.readiness)
+		b.alarms.Cancel(s.readiness)
 		b.opened()
 	case "string:" + s.privateID("tools-list"):
 		b.compareTools(env.Result)
@@ -89,7 +90,7 @@ func (b *bridge) opened() {
 	b.sendWaiting()
 }
 
-func encodeLine(v any) []byte { return append(encode(v), '\n') }
+func encodeLine(v any) []byte { return append(rawjson.Encode(v), '\n') }
 
 func (b *bridge) sendWaiting() {
 	for _, p := range b.takeWaiting() {
@@ -104,7 +105,7 @@ func (b *bridge) compareTools(result []byte) {
 	if b.listed == nil || result == nil {
 		return
 	}
-	if !sameTools(b.listed, b.tools.curate(result, span{0, len(result)})) {
+	if !sameTools(b.listed, b.tools.curate(result, rawjson.Span{Start: 0, End: len(result)})) {
 		b.own(notification("notifications/tools/list_changed", nil), b.framed, nil)
 	}
 	b.listed = nil
@@ -155,7 +156,7 @@ func (b *bridge) armReadiness(r *request) {
 	if r == nil || r.method != "tools/call" || s == nil || s.served || !s.initialized || s.readiness != nil {
 		return
 	}
-	s.readiness = b.alarms.after(b.cfg.HandshakeTimeout, func() { b.fail(b.notReady()) })
+	s.readiness = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.fail(b.notReady()) })
 }
 
 func (b *bridge) notReady() error {
@@ -169,7 +170,7 @@ func (b *bridge) fail(err error) {
 	b.log.Error("failed to start codex: " + err.Error())
 	b.phase = absent
 	if s := b.session; s != nil {
-		b.alarms.cancel(s.readiness)
+		b.alarms.Cancel(s.readiness)
 		b.session, b.phase = nil, closing
 		go func() {
 			b.closeSession(context.Background(), s)
@@ -230,8 +231,8 @@ func (b *bridge) answerLocally(r *request, err error) {
 // localInitialize is our own answer to the saved initialize.
 func (b *bridge) localInitialize() any {
 	version := protocolVersions[0]
-	at, _ := lookup(b.initialize, "params", "protocolVersion")
-	if asked, _ := stringValue(at.of(b.initialize)); slices.Contains(protocolVersions, asked) {
+	at, _ := rawjson.Lookup(b.initialize, "params", "protocolVersion")
+	if asked, _ := rawjson.Text(at.Of(b.initialize)); slices.Contains(protocolVersions, asked) {
 		version = asked
 	}
 	type serverInfo struct {

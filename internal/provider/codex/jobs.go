@@ -8,6 +8,7 @@ import (
 
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -34,12 +35,12 @@ func (b *bridge) startJob(c *call, m stdio.Message) (*job.Job, job.Answer) {
 	id := fmt.Sprintf("%sjob/%s/%d", privateIDs, b.instance, b.jobCalls)
 	native := b.tools.tool(c.tool.native)
 	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":`, id, native.name)
-	raw := append(append(head, c.arguments.of(m.Raw)...), `}}`...)
-	r := &request{id: stdio.ParseID(encode(id)), method: "tools/call", sequence: b.sequence, job: j}
+	raw := append(append(head, c.arguments.Of(m.Raw)...), `}}`...)
+	r := &request{id: stdio.ParseID(rawjson.Encode(id)), method: "tools/call", sequence: b.sequence, job: j}
 	r.key = r.id.Key()
 	b.sequence++
 	b.open[r.key] = r
-	arguments := span{len(head), len(head) + c.arguments.end - c.arguments.start}
+	arguments := rawjson.Span{Start: len(head), End: len(head) + c.arguments.End - c.arguments.Start}
 	r.turn = b.newTurn(r, native.name, raw, arguments)
 	j.OnCancel = func() { b.cancelJob(r) }
 	b.forward(b.ctx, pending{message: stdio.Message{Raw: raw, Mode: m.Mode, Terminated: true}, request: r, call: &call{native, arguments}})
@@ -47,11 +48,11 @@ func (b *bridge) startJob(c *call, m stdio.Message) (*job.Job, job.Answer) {
 }
 
 // newTurn describes the turn of a native call.
-func (b *bridge) newTurn(r *request, name string, message []byte, arguments span) *turn.Turn {
-	given := members(message, arguments)
+func (b *bridge) newTurn(r *request, name string, message []byte, arguments rawjson.Span) *turn.Turn {
+	given := rawjson.Members(message, arguments)
 	text := func(name string) string {
-		m, _ := find(given, name)
-		s, _ := stringValue(m.value.of(message))
+		m, _ := rawjson.Find(given, name)
+		s, _ := rawjson.Text(m.Value.Of(message))
 		return s
 	}
 	now := time.Now()

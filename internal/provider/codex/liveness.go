@@ -12,9 +12,9 @@ func (b *bridge) watch(r *request) {
 	r.heard = time.Now()
 	t := b.cfg.Times
 	if t.Idle > 0 {
-		r.idle = b.alarms.after(t.Idle, func() { b.idleRang(r) })
+		r.idle = b.alarms.After(t.Idle, func() { b.idleRang(r) })
 	}
-	r.hard = b.alarms.after(t.Hard, func() {
+	r.hard = b.alarms.After(t.Hard, func() {
 		r.late = label("hard", t.Hard)
 		b.step(r, deadline)
 	})
@@ -36,7 +36,7 @@ func (b *bridge) idleRang(r *request) {
 	switch {
 	case r.state != open || r.asking > 0 || b.out.Full():
 	case left > 0:
-		r.idle = b.alarms.after(left, func() { b.idleRang(r) })
+		r.idle = b.alarms.After(left, func() { b.idleRang(r) })
 	default:
 		r.late = label("idle", b.cfg.Times.Idle)
 		b.step(r, deadline)
@@ -48,9 +48,9 @@ func (b *bridge) renew(r *request) {
 	if r.state != open || r.idle == nil {
 		return
 	}
-	b.alarms.cancel(r.idle)
+	b.alarms.Cancel(r.idle)
 	r.heard = time.Now()
-	r.idle = b.alarms.after(b.cfg.Times.Idle, func() { b.idleRang(r) })
+	r.idle = b.alarms.After(b.cfg.Times.Idle, func() { b.idleRang(r) })
 }
 
 // drained renews every idle time when the client reads again.
@@ -62,7 +62,7 @@ func (b *bridge) drained() {
 
 // arm gives r a time for its state.
 func (b *bridge) arm(r *request, d time.Duration) {
-	r.grace = b.alarms.after(d, func() {
+	r.grace = b.alarms.After(d, func() {
 		if b.midLine() && b.out.Full() { // the line may be whole by now: nobody looks
 			b.arm(r, d)
 			return
@@ -99,7 +99,7 @@ func (b *bridge) watchStall() {
 	if b.stall != nil {
 		return
 	}
-	b.stall = b.alarms.after(b.cfg.Times.FlushStall, func() {
+	b.stall = b.alarms.After(b.cfg.Times.FlushStall, func() {
 		b.stall = nil
 		if b.out.Full() {
 			b.watchStall()
@@ -112,7 +112,7 @@ func (b *bridge) watchStall() {
 
 // lineEnded takes the end of a line for those who waited for it.
 func (b *bridge) lineEnded(waited []*request) {
-	b.alarms.cancel(b.stall)
+	b.alarms.Cancel(b.stall)
 	b.stall = nil
 	for r := range b.holding {
 		b.sendProgress(r, *r.held)

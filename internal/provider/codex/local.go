@@ -6,23 +6,24 @@ import (
 
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/stdio"
 )
 
 // given reads the valid arguments of a call.
 type given struct {
 	message []byte
-	members []member
+	members []rawjson.Member
 }
 
 func (g given) raw(name string) (json.RawMessage, bool) {
-	m, ok := find(g.members, name)
-	return m.value.of(g.message), ok
+	m, ok := rawjson.Find(g.members, name)
+	return m.Value.Of(g.message), ok
 }
 
 func (g given) text(name string) string {
 	raw, _ := g.raw(name)
-	s, _ := stringValue(raw)
+	s, _ := rawjson.Text(raw)
 	return s
 }
 
@@ -35,7 +36,7 @@ func (g given) number(name string) int {
 // callLocally answers a call of a tool that is ours, and reports whether it is
 // one. The calls that run a turn are refused here once the login is not valid.
 func (b *bridge) callLocally(r *request, c *call, m stdio.Message) bool {
-	g := given{m.Raw, members(m.Raw, c.arguments)}
+	g := given{m.Raw, rawjson.Members(m.Raw, c.arguments)}
 	id := g.text("jobId")
 	switch c.tool.name {
 	case toolCodex, toolReply, toolStart, toolReplyStart:
@@ -89,11 +90,11 @@ func (b *bridge) peek(f turn.Filter) any {
 		}
 	}
 	p := turn.Look(turns, f, b.ledger.Count())
-	return job.Answer{Text: p.Text(), Structured: encode(p)}
+	return job.Answer{Text: p.Text(), Structured: rawjson.Encode(p)}
 }
 
 // after is the bridge's clock for what runs in its event loop.
 func (b *bridge) after(d time.Duration, call func()) (cancel func()) {
-	a := b.alarms.after(d, call)
-	return func() { b.alarms.cancel(a) }
+	a := b.alarms.After(d, call)
+	return func() { b.alarms.Cancel(a) }
 }

@@ -111,7 +111,7 @@ func (b *bridge) fromHead(p relay.Piece) {
 	}
 	if env.IsResponse() && env.ID.Usable() {
 		if s.streaming = b.open[env.ID.Key()]; s.streaming != nil {
-			b.alarms.cancel(s.streaming.handshake) // it is being answered
+			b.alarms.Cancel(s.streaming.handshake) // it is being answered
 			framed = s.streaming.framed
 		}
 	}
@@ -182,7 +182,7 @@ func (b *bridge) served(r *request) {
 	s := b.session
 	if r.method == "initialize" || !s.initialized {
 		s.served = true
-		b.alarms.cancel(s.readiness)
+		b.alarms.Cancel(s.readiness)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mcpagents/internal/alarm"
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/turn"
 	"mcpagents/internal/relay"
@@ -23,11 +24,11 @@ type request struct {
 	sequence uint64
 
 	state     state
-	handshake *alarm // by when it is answered here
-	hard      *alarm
-	grace     *alarm // of the state
+	handshake *alarm.Alarm // by when it is answered here
+	hard      *alarm.Alarm
+	grace     *alarm.Alarm // of the state
 
-	idle   *alarm
+	idle   *alarm.Alarm
 	heard  time.Time // of its last own event
 	asking int       // requests of Codex about it that the client has not answered
 
@@ -64,8 +65,8 @@ func (b *bridge) inOrder() []*request {
 func (b *bridge) settle(r *request) {
 	r.state = settled
 	b.silence(r)
-	for _, a := range []*alarm{r.handshake, r.hard, r.grace} {
-		b.alarms.cancel(a)
+	for _, a := range []*alarm.Alarm{r.handshake, r.hard, r.grace} {
+		b.alarms.Cancel(a)
 	}
 	delete(b.awaiting, r)
 	delete(b.open, r.key)
@@ -74,7 +75,7 @@ func (b *bridge) settle(r *request) {
 // silence stops what r says and expects while its turn runs. Progress that is
 // queued leaves before whatever answers r.
 func (b *bridge) silence(r *request) {
-	b.alarms.cancel(r.idle)
+	b.alarms.Cancel(r.idle)
 	r.progress.Stop()
 	r.held = nil
 	delete(b.holding, r)

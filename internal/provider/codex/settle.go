@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/stdio"
 )
 
@@ -18,8 +19,8 @@ func (b *bridge) awaitAnswer(r *request) {
 // stopTurn tells Codex to stop.
 func (b *bridge) stopTurn(r *request) {
 	b.hush(r)
-	b.alarms.cancel(r.hard)
-	b.alarms.cancel(r.handshake)
+	b.alarms.Cancel(r.hard)
+	b.alarms.Cancel(r.handshake)
 	reason := "client cancelled the request"
 	if r.job != nil {
 		reason = "background job cancelled"
@@ -174,7 +175,7 @@ func (b *bridge) deliver(r *request) {
 			b.log.Warn(fmt.Sprintf("WARNING native codex response settled aborted request %s; forwarding unchanged (thread_id=%s)", r.id.Raw, r.threadID()))
 		}
 		if r.method == "tools/list" && n.env.Result != nil {
-			result, _ := lookup(n.piece.Data, "result")
+			result, _ := rawjson.Lookup(n.piece.Data, "result")
 			n.piece.Data = b.tools.curate(n.piece.Data, result)
 		}
 		b.native(n.piece, r.framed)

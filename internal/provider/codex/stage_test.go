@@ -13,13 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/rawjson"
 	"mcpagents/internal/wire"
 )
 
 // TestCuratedList holds what the scenarios take for the curated list.
 func TestCuratedList(t *testing.T) {
 	native := []byte(codextest.NativeList(2))
-	at, _ := lookup(native, "result")
+	at, _ := rawjson.Lookup(native, "result")
 	curated := string(newCatalog(DefaultModels).curate(native, at))
 	if *update {
 		require.NoError(t, os.WriteFile(filepath.Join("codextest", "testdata", "curated-tools-list.json"), []byte(curated+"\n"), 0o644))

@@ -122,7 +122,7 @@ func (b *bridge) step(r *request, on input) bool {
 	}
 	r.state = rule.to
 	delete(b.awaiting, r)
-	b.alarms.cancel(r.grace)
+	b.alarms.Cancel(r.grace)
 	if rule.to == settled {
 		b.settle(r)
 	}

@@ -20,7 +20,7 @@ func (b *bridge) suppress(r *request) {
 	if len(b.suppressed) < maxSuppressed {
 		return
 	}
-	b.alarms.after(0, func() {
+	b.alarms.After(0, func() {
 		if len(b.suppressed) >= maxSuppressed && !b.gone && b.verdict == nil {
 			b.owesTooMuch()
 		}

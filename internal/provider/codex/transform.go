@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
+
+	"mcpagents/internal/rawjson"
 )
 
 // The texts that carry a goal to the model.
@@ -24,14 +26,14 @@ type transform struct {
 // a line for the log for each change. Arguments must be valid. A call that asks
 // for nothing of ours comes back as the same bytes; otherwise only the
 // arguments object is written anew, from the raw text of what stays.
-func (t transform) apply(toolName string, message []byte, at span) ([]byte, []string) {
-	given := members(message, at)
+func (t transform) apply(toolName string, message []byte, at rawjson.Span) ([]byte, []string) {
+	given := rawjson.Members(message, at)
 	var out arguments
 	var logs []string
 	goal, origin := t.goalOf(message, given)
 	for _, m := range given {
-		raw := m.all.of(message)
-		switch m.name {
+		raw := m.All.Of(message)
+		switch m.Name {
 		case "model_reasoning_effort", "allow_subagents", "goal":
 			out.changed = true
 			continue
@@ -46,40 +48,40 @@ func (t transform) apply(toolName string, message []byte, at span) ([]byte, []st
 	if toolName == toolCodex {
 		logs = t.configure(&out, message, given)
 		if goal != "" {
-			out.add("developer-instructions", encode(goalLead+"\n"+goal))
+			out.add("developer-instructions", rawjson.Encode(goalLead+"\n"+goal))
 			logs = append(logs, "injected "+origin+" goal into developer-instructions")
 		}
 	} else if goal != "" {
 		logs = append(logs, "injected "+origin+" goal into codex-reply prompt")
 	}
-	if _, stripped := find(given, "goal"); stripped && goal == "" {
+	if _, stripped := rawjson.Find(given, "goal"); stripped && goal == "" {
 		logs = append(logs, "stripped per-call goal arg")
 	}
 	if !out.changed {
 		return message, nil
 	}
-	return splice(message, []edit{{at, out.object()}}), logs
+	return rawjson.Splice(message, rawjson.Edit{At: at, With: out.object()}), logs
 }
 
 // goalOf returns the goal that counts, trimmed, and whose it is. A key in the
 // call decides, even with a blank value.
-func (t transform) goalOf(message []byte, given []member) (goal, origin string) {
-	if m, ok := find(given, "goal"); ok {
-		s, _ := stringValue(m.value.of(message))
+func (t transform) goalOf(message []byte, given []rawjson.Member) (goal, origin string) {
+	if m, ok := rawjson.Find(given, "goal"); ok {
+		s, _ := rawjson.Text(m.Value.Of(message))
 		return trim(s), "per-call"
 	}
 	return trim(t.goal), "server"
 }
 
 // configure adds the config overrides that the call asks for.
-func (t transform) configure(out *arguments, message []byte, given []member) (logs []string) {
+func (t transform) configure(out *arguments, message []byte, given []rawjson.Member) (logs []string) {
 	var config arguments
-	if m, ok := find(given, "model_reasoning_effort"); ok {
-		config.add(m.name, m.value.of(message))
-		effort, _ := stringValue(m.value.of(message))
+	if m, ok := rawjson.Find(given, "model_reasoning_effort"); ok {
+		config.add(m.Name, m.Value.Of(message))
+		effort, _ := rawjson.Text(m.Value.Of(message))
 		logs = append(logs, "applied per-session reasoning effort "+effort)
 	}
-	if m, ok := find(given, "allow_subagents"); ok && string(m.value.of(message)) == "true" {
+	if m, ok := rawjson.Find(given, "allow_subagents"); ok && string(m.Value.Of(message)) == "true" {
 		config.add("features.multi_agent", []byte("true"))
 		overrides := "features.multi_agent=true"
 		if t.agents {
@@ -96,11 +98,11 @@ func (t transform) configure(out *arguments, message []byte, given []member) (lo
 
 // remind returns the prompt member with a reminder of the goal before the
 // prompt, whose own text keeps its escapes.
-func remind(message []byte, prompt member, goal string) []byte {
-	lead := encode(goalReminder + goal + "\n\n")
-	out := bytes.Clone(message[prompt.all.start:prompt.value.start])
+func remind(message []byte, prompt rawjson.Member, goal string) []byte {
+	lead := rawjson.Encode(goalReminder + goal + "\n\n")
+	out := bytes.Clone(message[prompt.All.Start:prompt.Value.Start])
 	out = append(out, lead[:len(lead)-1]...)
-	return append(out, prompt.value.of(message)[1:]...)
+	return append(out, prompt.Value.Of(message)[1:]...)
 }
 
 // arguments is an object in the making: the raw text of its members.
@@ -110,7 +112,7 @@ type arguments struct {
 }
 
 func (a *arguments) add(name string, value []byte) {
-	a.raw = append(a.raw, append(append(encode(name), ':'), value...))
+	a.raw = append(a.raw, append(append(rawjson.Encode(name), ':'), value...))
 	a.changed = true
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/rawjson"
 )
 
 func TestTransform(t *testing.T) {
@@ -17,7 +18,7 @@ func TestTransform(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.Name, func(t *testing.T) {
 			message := fmt.Appendf(nil, codextest.RewriteFrame, 9007199254740993, tt.In, tt.Tool)
-			at, ok := lookup(message, "params", "arguments")
+			at, ok := rawjson.Lookup(message, "params", "arguments")
 			require.True(t, ok)
 			got, _ := transform{goal: tt.Goal, agents: !tt.Old}.apply(tt.Tool, message, at)
 			assert.Equal(t, fmt.Sprintf(codextest.RewriteFrame, 9007199254740993, tt.Want, tt.Tool), string(got))
@@ -41,7 +42,7 @@ func TestTransformLogs(t *testing.T) {
 		{"codex", `{"goal":" "}`, transform{}, []string{"stripped per-call goal arg"}},
 	}
 	for _, tt := range tests {
-		_, logs := tt.server.apply(tt.tool, []byte(tt.in), span{0, len(tt.in)})
+		_, logs := tt.server.apply(tt.tool, []byte(tt.in), rawjson.Span{Start: 0, End: len(tt.in)})
 		assert.Equal(t, tt.want, logs)
 		assert.NotContains(t, fmt.Sprint(logs), codextest.Secret)
 	}
@@ -56,7 +57,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add(`{"params":{"arguments":{"prompt":"a","prompt":"b","threadId":"t"}}}`, "é")
 	f.Add("{\"params\":{\"arguments\":{\"\\u0067oal\":\"\xff\"}}}", "")
 	f.Fuzz(func(t *testing.T, message, goal string) {
-		at, ok := lookup([]byte(message), "params", "arguments")
+		at, ok := rawjson.Lookup([]byte(message), "params", "arguments")
 		for _, tool := range newCatalog(DefaultModels) {
 			v := tool.validate([]byte(message), at, func(string) string { return "" })
 			if !ok || v != nil || !json.Valid([]byte(message)) || tool.native != tool.name {
@@ -64,12 +65,12 @@ func FuzzArguments(f *testing.F) {
 			}
 			out, _ := transform{goal: goal, agents: true}.apply(tool.name, []byte(message), at)
 			require.True(t, json.Valid(out), "%s", out)
-			require.Equal(t, message[:at.start], string(out[:at.start]))
-			tail := message[at.end:]
+			require.Equal(t, message[:at.Start], string(out[:at.Start]))
+			tail := message[at.End:]
 			require.Equal(t, tail, string(out[len(out)-len(tail):]))
 			var before, after map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal(at.of([]byte(message)), &before))
-			require.NoError(t, json.Unmarshal(out[at.start:len(out)-len(tail)], &after))
+			require.NoError(t, json.Unmarshal(at.Of([]byte(message)), &before))
+			require.NoError(t, json.Unmarshal(out[at.Start:len(out)-len(tail)], &after))
 			for _, name := range []string{"cwd", "sandbox", "model", "threadId"} {
 				require.Equal(t, before[name], after[name])
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mcpagents/internal/job"
+	"mcpagents/internal/rawjson"
 )
 
 // issue is one reason to refuse a call. It never holds a value that the caller
@@ -35,7 +36,7 @@ func (v *invalid) fields() string {
 			names = append(names, "…")
 			break
 		}
-		names = append(names, strings.Trim(string(encode(strings.ToValidUTF8(cut(i.Argument, 64), "?"))), `"`))
+		names = append(names, strings.Trim(string(rawjson.Encode(strings.ToValidUTF8(cut(i.Argument, 64), "?"))), `"`))
 	}
 	return strings.Join(names, ", ")
 }
@@ -53,15 +54,15 @@ var checkOrder = []string{"prompt", "cwd", "sandbox", "model", "model_reasoning_
 
 // validate returns why the arguments at within message are no call of t, or
 // nil. checkCwd returns the problem of a working directory, empty if it has none.
-func (t *tool) validate(message []byte, at span, checkCwd func(string) string) *invalid {
+func (t *tool) validate(message []byte, at rawjson.Span, checkCwd func(string) string) *invalid {
 	v := &invalid{t.name, t.names(false), t.names(true), nil}
-	if raw := bytes.TrimLeft(at.of(message), " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
+	if raw := bytes.TrimLeft(at.Of(message), " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
 		v.Issues = []issue{{"arguments", "must be an object"}}
 		return v
 	}
-	given := members(message, at)
+	given := rawjson.Members(message, at)
 	for _, name := range v.RequiredArguments {
-		if _, ok := find(given, name); !ok {
+		if _, ok := rawjson.Find(given, name); !ok {
 			v.Issues = append(v.Issues, issue{name, "is required"})
 		}
 	}
@@ -70,11 +71,11 @@ func (t *tool) validate(message []byte, at span, checkCwd func(string) string) *
 	}
 	for _, name := range checkOrder {
 		a := t.argument(name)
-		m, ok := find(given, name)
+		m, ok := rawjson.Find(given, name)
 		if a == nil || !ok {
 			continue
 		}
-		if problem := a.check(m.value.of(message), checkCwd); problem != "" {
+		if problem := a.check(m.Value.Of(message), checkCwd); problem != "" {
 			v.Issues = append(v.Issues, issue{name, problem})
 		}
 	}
@@ -85,11 +86,11 @@ func (t *tool) validate(message []byte, at span, checkCwd func(string) string) *
 }
 
 // unsupported returns the sorted names that t does not take, each once.
-func (t *tool) unsupported(given []member) []string {
+func (t *tool) unsupported(given []rawjson.Member) []string {
 	var names []string
 	for _, m := range given {
-		if t.argument(m.name) == nil {
-			names = append(names, m.name)
+		if t.argument(m.Name) == nil {
+			names = append(names, m.Name)
 		}
 	}
 	slices.Sort(names)
@@ -112,7 +113,7 @@ func (a *argument) check(raw []byte, checkCwd func(string) string) string {
 		_, problem := job.Codex.Wording.WaitTime(raw)
 		return problem
 	}
-	s, ok := stringValue(raw)
+	s, ok := rawjson.Text(raw)
 	switch {
 	case a.kind == kindEnum && (!ok || !slices.Contains(a.enum, s)):
 		return "must be one of: " + strings.Join(a.enum, ", ")

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/rawjson"
 )
 
 func validateText(t *testing.T, toolName, arguments string) *invalid {
@@ -20,7 +21,7 @@ func validateText(t *testing.T, toolName, arguments string) *invalid {
 	if arguments == "" {
 		message = []byte(`{"params":{}}`)
 	}
-	at, _ := lookup(message, "params", "arguments")
+	at, _ := rawjson.Lookup(message, "params", "arguments")
 	return tool.validate(message, at, codextest.CheckCwd)
 }
 

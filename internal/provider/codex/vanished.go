@@ -34,8 +34,8 @@ func (b *bridge) heard() {
 	if b.cfg.ClientIdle <= 0 || b.gone {
 		return
 	}
-	b.alarms.cancel(b.idle)
-	b.idle = b.alarms.after(b.cfg.ClientIdle, func() {
+	b.alarms.Cancel(b.idle)
+	b.idle = b.alarms.After(b.cfg.ClientIdle, func() {
 		if len(b.open) > 0 || len(b.jobs.Active()) > 0 {
 			b.heard()
 			return
