@@ -28,9 +28,12 @@ func newSSHBox(t *testing.T) *sshBox {
 	dir, err := os.MkdirTemp("", "ssh")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for _, name := range []string{"ssh", "chromium-headless-shell"} {
-		require.NoError(t, os.Symlink(buildOnce(t, "fakessh"), filepath.Join(dir, name)))
-	}
+	require.NoError(t, os.Symlink(buildOnce(t, "fakessh"), filepath.Join(dir, "ssh")))
+	// As Debian installs it: a script that has the browser as its child.
+	real := filepath.Join(dir, "real", "chromium-headless-shell")
+	require.NoError(t, os.Mkdir(filepath.Dir(real), 0o755))
+	require.NoError(t, os.Symlink(buildOnce(t, "fakessh"), real))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "chromium-headless-shell"), []byte("#!/bin/sh -e\n"+real+` "$@"`+"\n"), 0o755))
 	helper, err := filepath.Abs("../../docs/examples/lease-over-ssh")
 	require.NoError(t, err)
 	_, tool := fakeBrowserParts(t)
