@@ -34,7 +34,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// B36: cancels at random points around the completion of calls that report
+// Cancels at random points around the completion of calls that report
 // progress without a pause. An accepted cancel means no answer, another one
 // means one answer, and both happen.
 func TestCancelAroundCompletion(t *testing.T) {
@@ -109,7 +109,7 @@ func TestCancelAroundCompletion(t *testing.T) {
 	assert.Greater(t, len(answers), rounds/10)
 }
 
-// B19: a tool that reports until its last moment, from several goroutines that
+// A tool that reports until its last moment, from several goroutines that
 // do not even stop then: no progress leaves after the answer.
 func TestNoProgressAfterAnswer(t *testing.T) {
 	const rounds, messages = 1000, 1000
@@ -152,7 +152,7 @@ func TestNoProgressAfterAnswer(t *testing.T) {
 	assert.Len(t, reported, rounds, "the first message of each call leaves")
 }
 
-// B36: initialize cannot be cancelled, however close the cancel is.
+// Initialize cannot be cancelled, however close the cancel is.
 func TestInitializeCannotBeCancelled(t *testing.T) {
 	var in strings.Builder
 	const rounds = 200

@@ -33,7 +33,7 @@ func serveAll(t *testing.T, in string, opts stdio.Options) (string, error) {
 	return out.take(), err
 }
 
-// B10: depth is bounded, the bound costs one message, and its id is answered.
+// Depth is bounded, the bound costs one message, and its id is answered.
 func TestDepth(t *testing.T) {
 	nested := func(depth int) string { // of the whole message
 		return callLine("1", "ping", `{"a":`+strings.Repeat("[", depth-3)+strings.Repeat("]", depth-3)+`}`)
@@ -48,7 +48,7 @@ func TestDepth(t *testing.T) {
 		{"10001", nested(10_001), deep},
 		{"2 MB of brackets", strings.Repeat("[", 2<<20), strings.Replace(deep, `"id":1`, `"id":null`, 1)},
 	} {
-		t.Run("B10 "+c.name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := drive(t, stdio.Options{})
 				assert.Equal(t, c.want, d.line(c.in))
@@ -60,7 +60,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// B12: a server process with everything logged, whose tools print and panic,
+// A server process with everything logged, whose tools print and panic,
 // has nothing but messages on its standard output, and lives.
 func TestStdoutHoldsOnlyMessages(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -85,7 +85,7 @@ func TestStdoutHoldsOnlyMessages(t *testing.T) {
 	}
 }
 
-// B15 and B16: what clients would refuse never gets as far as a list.
+// What clients would refuse never gets as far as a list.
 func TestNewRefusesTools(t *testing.T) {
 	run := func(context.Context, Call) (Result, error) { return Result{}, nil }
 	for _, c := range []struct{ name, schema, want string }{
@@ -111,7 +111,7 @@ func TestNewRefusesTools(t *testing.T) {
 		{"t", `{"type":"object","properties":{},"$ref":"#"}`, "root must not have $ref"},
 		{"t", `{"type":"object","properties":{},"enum":[]}`, "root must not have enum"},
 	} {
-		t.Run("B15 B16 "+c.name+" "+c.want, func(t *testing.T) {
+		t.Run(c.name+" "+c.want, func(t *testing.T) {
 			_, err := New(Config{Tools: []Tool{PingTool(), {Name: c.name, InputSchema: json.RawMessage(c.schema), Call: run}}})
 			if c.want == "" {
 				require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestNewRefusesTools(t *testing.T) {
 	assert.JSONEq(t, `{"tools":[]}`, string(server.list), "an empty list is no null")
 }
 
-// B28: a whole session in one piece: every answer, and no fault.
+// A whole session in one piece: every answer, and no fault.
 func TestPipedSession(t *testing.T) {
 	var in strings.Builder
 	in.WriteString(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}` + "\n" +
@@ -223,7 +223,7 @@ func TestContextCauses(t *testing.T) {
 	}
 }
 
-// B32: a client that stops reading stops neither the reading of its messages
+// A client that stops reading stops neither the reading of its messages
 // nor its cancels; progress is merged, no answer is lost, and memory is bounded.
 func TestStuckOutput(t *testing.T) {
 	const calls, messages = 200, 1000
@@ -277,7 +277,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// B32: of calls that are cancelled while the output is stuck, nothing leaves but
+// Of calls that are cancelled while the output is stuck, nothing leaves but
 // the one frame that the output has.
 func TestStuckOutputThenCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestReasons(t *testing.T) {
 	})
 }
 
-// B32: a server whose client does not read can still be stopped.
+// A server whose client does not read can still be stopped.
 func TestStuckOutputThenStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := drive(t, stdio.Options{})

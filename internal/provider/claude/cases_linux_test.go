@@ -15,7 +15,7 @@ import (
 	"mcpagents/internal/toolserver"
 )
 
-// B17: answers as large as a call may have, at the limit that users have. Each
+// Answers as large as a call may have, at the limit that users have. Each
 // character is there once, whether in the answer or in the pages.
 func TestHugeAnswer(t *testing.T) {
 	f := start(t, nil)
@@ -40,8 +40,8 @@ func TestHugeAnswer(t *testing.T) {
 	}
 }
 
-// B18: a client that gives a poll up without a word finds its job later, as
-// often as it asks (B45).
+// A client that gives a poll up without a word finds its job later, as
+// often as it asks.
 func TestDroppedPollLosesNothing(t *testing.T) {
 	f := start(t, nil)
 	id := f.review(script(do("event", "type", "assistant"), do("pause", "ms", 300), do("result", "text", "verdict")))
@@ -54,7 +54,7 @@ func TestDroppedPollLosesNothing(t *testing.T) {
 	assert.Equal(t, "job_not_found", other.call("claude-result", map[string]any{"jobId": id}).Structured["code"])
 }
 
-// B18: a poll that names no time is answered long before clients give up.
+// A poll that names no time is answered long before clients give up.
 func TestDefaultWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(Config{})
@@ -71,7 +71,7 @@ func TestDefaultWait(t *testing.T) {
 	})
 }
 
-// B31: what is said on stderr, before the first word and without a line's end,
+// What is said on stderr, before the first word and without a line's end,
 // holds nothing up.
 func TestChattyStderr(t *testing.T) {
 	f := start(t, nil)
@@ -81,7 +81,7 @@ func TestChattyStderr(t *testing.T) {
 	assert.Equal(t, "completed", f.over(f.review(noisy)).state())
 }
 
-// B37: a CLI that waits for the end of its input gets it. The fake reads to the
+// A CLI that waits for the end of its input gets it. The fake reads to the
 // end before it acts, as the real one does.
 func TestInputEnds(t *testing.T) {
 	f := start(t, nil)
@@ -94,7 +94,7 @@ func TestInputEnds(t *testing.T) {
 // raceSlack is what a loaded machine may add where a bound is asserted.
 const raceSlack = 8 * time.Second
 
-// B37 and B49: a review whose CLI never begins, because it waits for something
+// A review whose CLI never begins, because it waits for something
 // that it does not get, fails long before its deadline, and says so. Words that
 // are no event are no beginning.
 func TestNoFirstEvent(t *testing.T) {
@@ -123,7 +123,7 @@ func TestCancelBeforeFirstEvent(t *testing.T) {
 	assert.Equal(t, "canceled", f.over(id).state())
 }
 
-// B38: of a review its result event decides alone. How the CLI exits and what
+// Of a review its result event decides alone. How the CLI exits and what
 // it says beside never does.
 func TestReviewFailureShapes(t *testing.T) {
 	f := start(t, nil)

@@ -88,7 +88,7 @@ func TestSlowLaunch(t *testing.T) {
 		b.read()
 		b.send(codextest.InitializeLine, initializedLine)
 		time.Sleep(DefaultHandshakeTimeout - time.Millisecond)
-		require.Empty(t, b.output(), "B62 the launch has its time")
+		require.Empty(t, b.output(), "the launch has its time")
 		time.Sleep(2 * time.Millisecond)
 		b.expect(localInitialize)
 		b.send(codextest.ListLine, codextest.CallLine, `{"method":"notifications/cancelled","params":{"requestId":3}}`, strings.Replace(codextest.CallLine, `"id":3`, `"id":31`, 1))
@@ -124,7 +124,7 @@ func TestQuickLaunchKeepsOrder(t *testing.T) {
 // that lacks the command, one that hangs.
 
 func TestCodexThatCannotServe(t *testing.T) {
-	t.Run("B39 lacks mcp-server", func(t *testing.T) {
+	t.Run("lacks mcp-server", func(t *testing.T) {
 		for _, where := range []string{"stderr", "stdout"} {
 			synctest.Test(t, func(t *testing.T) {
 				s := step{err: "Error: stdin is not a terminal\n", exit: exits(0)}
@@ -171,7 +171,7 @@ func TestCodexThatCannotServe(t *testing.T) {
 }
 
 func TestCodexThatDoesNotAnswer(t *testing.T) {
-	t.Run("B39 hangs", func(t *testing.T) {
+	t.Run("hangs", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			hung := &fakeCodex{}
 			works := &fakeCodex{script: []step{{on: `"initialize"`, out: codextest.NativeInitialize}, {on: "tools/call", out: codextest.NativeAnswer}}}

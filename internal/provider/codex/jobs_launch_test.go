@@ -37,7 +37,7 @@ func (b *testBridge) ask(tool, id, more string) string {
 }
 
 func TestJobsBeforeCodexRuns(t *testing.T) {
-	t.Run("B18 a job while Codex cannot be started", func(t *testing.T) {
+	t.Run("a job while Codex cannot be started", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", out: codextest.Native("$id", "worked")})}
 			b := startBridge(t, Config{Times: quickTimes}, launched{err: errNoEngine}, launched{err: errNoEngine}, launched{codex: codex})

@@ -209,7 +209,7 @@ func TestToolsSuitClients(t *testing.T) {
 	for _, entry := range entries(t, []byte(`{"result":`+string(newCatalog(DefaultModels).local())+`}`)) {
 		var name string
 		require.NoError(t, json.Unmarshal(entry["name"], &name))
-		t.Run("B15 B16 "+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			assert.Regexp(t, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`), name)
 			assert.LessOrEqual(t, len("mcp__"+longestServerName+"__"+name), 60)
 			var schema map[string]any

@@ -12,7 +12,7 @@ import (
 func cancels(l *table) {
 	cfg := Settings{Times: quick}
 	aborted := Event(3, "turn_aborted", `"reason":"interrupted"`)
-	l.scenario("188 B36 unacknowledged", cfg, func(t testing.TB, b *Bridge) {
+	l.scenario("188 unacknowledged", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""), CancelLine(3))
 		assert.Equal(t, 2, strings.Count(b.codexGot(), `"requestId":3`), "ours and the client's")
 		b.send(CancelLine(3))
@@ -129,7 +129,7 @@ func cancels(l *table) {
 		b.expect(`{"method":"half"}`, `{"method":"next"}`)
 		b.leave()
 	})
-	l.scenario("B36 unknown, of another type, and initialize", cfg, func(t testing.TB, b *Bridge) {
+	l.scenario("unknown, of another type, and initialize", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(`"3"`), CancelLine(99), CancelLine("null"), CancelLine(`{"a":3}`), CancelLine(1))
 		b.says(Native(3, "three"))
 		b.expect(Native(3, "three"))

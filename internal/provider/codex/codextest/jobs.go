@@ -25,7 +25,7 @@ func commentary(id, item, kind, text string) string {
 }
 
 func jobLife(l *table) {
-	l.scenario("195 107 B18", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
+	l.scenario("195 107", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		b.send(ToolLine(10, "codex-start", `{"prompt":"`+Secret+`","cwd":"/ws","sandbox":"read-only","model_reasoning_effort":"max","goal":"g","allow_subagents":true}`))
 		out := b.output()
 		id := regexp.MustCompile(`"jobId":"([^"]*)"`).FindStringSubmatch(out)[1]
@@ -69,7 +69,7 @@ func jobLife(l *table) {
 		assert.Equal(t, "completed", m.field("state"))
 		assert.LessOrEqual(t, m.field("cursor"), 4.0)
 		assert.Contains(t, m.text(), "codex-result")
-		for range 3 { // B45
+		for range 3 { // a poll may be asked again
 			m = b.ask("codex-result", Job(id, ""))
 			assert.Equal(t, map[string]any{"jobId": id, "state": "completed", "threadId": "T1", "offset": 0.0, "nextOffset": 10.0, "endOffset": 10.0, "done": true,
 				"resultTruncated": false, "text": "the answer"}, m.structured())
@@ -83,7 +83,7 @@ func jobLife(l *table) {
 		assert.Contains(t, b.output(), `"code":-32600`, "a reserved id")
 		b.leave()
 	})
-	l.scenario("207 B17 pages of code points", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
+	l.scenario("207 pages of code points", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		b.says(Native(b.privateID(0), strings.Repeat("🦊", 32780)))
 		m := b.ask("codex-result", Job(id, ""))
@@ -123,7 +123,7 @@ func jobLife(l *table) {
 		b.leave()
 	})
 	l.inMemory("half a minute", func() {
-		l.scenario("B18 default wait", Settings{}, func(t testing.TB, b *Bridge) {
+		l.scenario("default wait", Settings{}, func(t testing.TB, b *Bridge) {
 			id := b.start()
 			b.send(ToolLine(11, "codex-status", Job(id, `,"cursor":0`)))
 			b.passes(30 * time.Second)
@@ -169,7 +169,7 @@ func jobEnds(l *table) {
 		{"208 more than 10 MiB", func(b *Bridge, id, p string) {
 			b.says(Native(p, strings.Repeat("x", relay.MaxLine)))
 		}, "failed", "10 MiB", "", ""},
-		{"B41 a question", func(b *Bridge, id, p string) {
+		{"a question", func(b *Bridge, id, p string) {
 			b.says(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"_meta":{"requestId":` + p + `}}}` + "\n")
 			assert.Contains(b, b.codexGot(), `{"jsonrpc":"2.0","id":"q","error":{"code":-32601,`)
 			assert.Contains(b, b.codexGot(), `"method":"notifications/cancelled","params":{"requestId":`+p)
@@ -212,7 +212,7 @@ func jobEnds(l *table) {
 		assert.Equal(t, CodeLogin, b.ask("codex-result", Job(id, "")).field("code"))
 		b.leave()
 	})
-	l.scenario("B41 a question that names only the thread", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
+	l.scenario("a question that names only the thread", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 		id := b.start()
 		q := `{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"threadId":"T1"}}` + "\n"
 		b.says(Event(b.privateID(0), "task_started", "") + q)
@@ -295,7 +295,7 @@ func jobCapacity(l *table) {
 		b.leave()
 	})
 	l.inMemory("the pipe to a client holds 64 KiB, so that the answer is delivered before the cancel", func() {
-		l.scenario("117 B18 the answer to a start is cancelled", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
+		l.scenario("117 the answer to a start is cancelled", Settings{Times: jobTimes}, func(t testing.TB, b *Bridge) {
 			b.stage.Pause()
 			b.says(`{"method":"x"}` + "\n")
 			b.says(`{"method":"y"}` + "\n")

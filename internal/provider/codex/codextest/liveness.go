@@ -136,7 +136,7 @@ func hardTimeouts(l *table) {
 
 func pauses(l *table) {
 	const question = `{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"_meta":{"requestId":3,"threadId":"T1"},"message":"may I?"}}` + "\n"
-	l.scenario("B41 idle pauses while the client owes an answer", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
+	l.scenario("idle pauses while the client owes an answer", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(question)
 		b.expect(question)
@@ -150,7 +150,7 @@ func pauses(l *table) {
 		assert.Contains(t, b.answers()["3"].problem(), "idle timeout")
 		b.leave()
 	})
-	l.scenario("B41 two questions of one id", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
+	l.scenario("two questions of one id", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(question + question)
 		b.output()
@@ -159,7 +159,7 @@ func pauses(l *table) {
 		assert.Contains(t, b.answers()["3"].problem(), "idle timeout", "one answer ends the pause")
 		b.leave()
 	})
-	l.scenario("B41 a question that names the thread only", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
+	l.scenario("a question that names the thread only", Settings{Times: quick}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""))
 		b.says(Event(3, "task_started", "") + strings.Replace(question, `"requestId":3,`, "", 1))
 		b.output()

@@ -29,7 +29,7 @@ const CodeLogin = "codex_auth_invalidated"
 
 func logins(l *table) {
 	cfg := Settings{Times: quick}
-	l.scenario("157 158 160 B47 an event says so", cfg, func(t testing.TB, b *Bridge) {
+	l.scenario("157 158 160 an event says so", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), TurnCall(4, ""))
 		b.says(Unauthorized(3))
 		assert.Empty(t, b.output(), "the event is hidden")

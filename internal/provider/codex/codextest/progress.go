@@ -29,7 +29,7 @@ func progress(l *table) {
 		}
 		b.leave()
 	})
-	l.scenario("165 B19 tokens are strings and numbers", cfg, func(t testing.TB, b *Bridge) {
+	l.scenario("165 tokens are strings and numbers", cfg, func(t testing.TB, b *Bridge) {
 		for i, token := range []struct {
 			given string
 			valid bool
@@ -56,7 +56,7 @@ func progress(l *table) {
 	})
 	times := quick
 	times.ProgressInterval = 80 * ms
-	l.scenario("167 B44 the first and the latest", Settings{Times: times}, func(t testing.TB, b *Bridge) {
+	l.scenario("167 the first and the latest", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, "1"))
 		b.says(Event(3, "task_started", "") + Event(3, "exec_command_begin", "") + Event(3, "web_search_begin", "") +
 			strings.Repeat(Event(3, "agent_reasoning_delta", `"delta":"`+Secret+`"`), 100) + Event(3, "web_search_end", ""))
@@ -112,7 +112,7 @@ func progress(l *table) {
 		b.leave()
 	})
 	l.inMemory("two minutes", func() {
-		l.scenario("B20 notices come often enough", Settings{}, func(t testing.TB, b *Bridge) {
+		l.scenario("notices come often enough", Settings{}, func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, "1"))
 			b.passes(130 * time.Second)
 			assert.Len(t, told(b.messages()), 13)
@@ -157,7 +157,7 @@ func progressEnds(l *table) {
 		b.leave()
 	})
 	l.inMemory("the pipe to a client holds 64 KiB", func() {
-		l.scenario("B19 one waits for a client that does not read", Settings{Times: times}, func(t testing.TB, b *Bridge) {
+		l.scenario("one waits for a client that does not read", Settings{Times: times}, func(t testing.TB, b *Bridge) {
 			b.send(TurnCall(3, "1"))
 			b.stage.Pause()
 			b.says(`{"method":"first"}` + "\n")

@@ -101,7 +101,7 @@ func recoveries(l *table) {
 		b.says(strings.Replace(complete, `"requestId":3`, `"requestId":4`, 1))
 		b.output()
 		b.passes(200 * ms)
-		assert.Empty(t, b.output(), "B44")
+		assert.Empty(t, b.output())
 		b.leave()
 	})
 	l.scenario("172 the grace passes inside a half frame", cfg, func(t testing.TB, b *Bridge) {

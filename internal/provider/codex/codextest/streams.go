@@ -24,7 +24,7 @@ func recorded() string {
 
 // streams pass byte for byte.
 func streams(l *table) {
-	l.scenario("143 151 152 154 B12 B41 from Codex", Settings{}, func(t testing.TB, b *Bridge) {
+	l.scenario("143 151 152 154 from Codex", Settings{}, func(t testing.TB, b *Bridge) {
 		b.saysLater(recorded())
 		b.streamed(recorded())
 		b.send(ListLine)
