@@ -12,22 +12,37 @@ import (
 	"time"
 
 	"github.com/containerd/console"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // subcommand is one of the program's with a setting's flags, without a network.
 func (s *setting) subcommand(name string, more ...string) *exec.Cmd {
-	args := []string{name, "--image", s.image, "--network", "none"}
+	args := []string{name, "--runtime", s.runtime}
+	if s.runtime == "docker" {
+		args = append(args, "--image", s.image, "--network", "none")
+	}
 	cmd := exec.Command(built.agents, append(args, more...)...)
 	cmd.Dir = s.workspace
-	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.login, "OPENAI_API_KEY=", "CODEX_API_KEY=")
+	cmd.Env = append(os.Environ(), "CODEX_HOME="+s.login, "OPENAI_API_KEY=", "CODEX_API_KEY=", "ACCEPTANCE_RUN="+s.run,
+		"PATH="+filepath.Dir(built.fakeCodex)+":"+os.Getenv("PATH"))
 	return cmd
 }
 
-// noSandbox waits until no container sees the workspace.
-func (s *setting) noSandbox(t *testing.T) {
+// running are the containers that see the workspace, or the processes of the
+// local runtime's sandbox.
+func (s *setting) running(t *testing.T, program *exec.Cmd) []string {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 }, 10*time.Second, 50*time.Millisecond)
+	if s.runtime == "docker" {
+		return sharing(t, s.workspace)
+	}
+	return s.marked(program.Process.Pid)
+}
+
+// noSandbox waits until nothing of the program's sandbox is there.
+func (s *setting) noSandbox(t *testing.T, program *exec.Cmd) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(s.running(t, program)) == 0 }, 10*time.Second, 50*time.Millisecond)
 }
 
 // By pipes: a script from stdin, and a command; where a call would run, with what
@@ -39,13 +54,13 @@ func TestShellByPipes(t *testing.T) {
 	out, err := cmd.Output()
 	require.Equal(t, 3, cmd.ProcessState.ExitCode(), "%v", err)
 	require.Equal(t, "1000\n"+s.workspace+"\nauth.json\nconfig.toml\nno-terminal\n", string(out))
-	s.noSandbox(t)
+	s.noSandbox(t, cmd)
 
 	cmd = s.subcommand("shell", "--workspace_access=ro", "--", "sh", "-c", "echo x >file || exit 7")
 	require.Error(t, cmd.Run())
 	require.Equal(t, 7, cmd.ProcessState.ExitCode())
 	require.False(t, exists(s.workspace, "file"))
-	s.noSandbox(t)
+	s.noSandbox(t, cmd)
 
 	for args, want := range map[string]string{"--provider=gemini": "there is no shell for provider gemini", "--image=mcp-agents/none:1": "mcp-agents images build none"} {
 		said, err := s.subcommand("shell", args).CombinedOutput()
@@ -54,9 +69,13 @@ func TestShellByPipes(t *testing.T) {
 	}
 }
 
-// On a terminal the shell has one, of its size, and the user's is as it was.
+// On a terminal the shell has one, of its size, on both runtimes.
 func TestShellOnATerminal(t *testing.T) {
-	s := newSetting(t, "docker", codexImage(t))
+	t.Run("local", func(t *testing.T) { shellOnATerminal(t, newSetting(t, "local", "")) })
+	t.Run("docker", func(t *testing.T) { shellOnATerminal(t, newSetting(t, "docker", codexImage(t))) })
+}
+
+func shellOnATerminal(t *testing.T, s *setting) {
 	pty, path, err := console.NewPty()
 	require.NoError(t, err)
 	defer pty.Close()
@@ -66,9 +85,12 @@ func TestShellOnATerminal(t *testing.T) {
 	defer tty.Close()
 	var screen lockedBuffer
 	go func() { _, _ = io.Copy(&screen, pty) }() // ends with the terminal
+	// Both terminals end lines by CR LF, so there are two CR.
 	shows := func(text string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return strings.Contains(screen.String(), text) }, 30*time.Second, 20*time.Millisecond, "%s", text)
+		if !assert.Eventually(t, func() bool { return strings.Contains(strings.ReplaceAll(screen.String(), "\r", ""), text) }, 30*time.Second, 20*time.Millisecond) {
+			require.Failf(t, "the screen does not show it", "%q in %q", text, screen.String())
+		}
 	}
 	cmd := s.subcommand("shell")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
@@ -84,9 +106,9 @@ func TestShellOnATerminal(t *testing.T) {
 	require.NoError(t, pty.Resize(console.WinSize{Height: 20, Width: 90}))
 	write("sleep 1; echo now=$(stty size)")
 	shows("now=20 90")
-	require.NotEmpty(t, sharing(t, s.workspace), "the check for what is left sees the sandbox")
+	require.NotEmpty(t, s.running(t, cmd), "the check for what is left sees the sandbox")
 	write("echo begun; sleep 600")
-	shows("\r\nbegun\r\n")
+	shows("begun\n")                     // not the line that was typed
 	_, err = io.WriteString(pty, "\x03") // the key reaches the command, not the program
 	require.NoError(t, err)
 	shows("^C")
@@ -95,7 +117,7 @@ func TestShellOnATerminal(t *testing.T) {
 	write("exit 5")
 	_ = cmd.Wait()
 	require.Equal(t, 5, cmd.ProcessState.ExitCode(), screen.String())
-	s.noSandbox(t)
+	s.noSandbox(t, cmd)
 }
 
 // A signal ends the shell's sandbox.
@@ -110,11 +132,11 @@ func TestShellEndsOnSIGTERM(t *testing.T) {
 	began := make([]byte, 6)
 	_, err = io.ReadFull(out, began)
 	require.NoError(t, err)
-	require.NotEmpty(t, sharing(t, s.workspace))
+	require.NotEmpty(t, s.running(t, cmd))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	require.Equal(t, 143, cmd.ProcessState.ExitCode(), stderr.String())
-	s.noSandbox(t)
+	s.noSandbox(t, cmd)
 }
 
 // The CLI's own login is made in a sandbox, and stored where the CLI outside
