@@ -141,7 +141,7 @@ func documents(t *testing.T) map[string]string {
 // notOurs are the flags of other programs that the documents show, the
 // variables of the compose file and of the suites, and those that the program
 // sets for what runs inside a sandbox.
-var notOurs = map[string]bool{"--rm": true, "MCP_AGENTS_SANDBOX": true, "MCP_AGENTS_AGY_TOKEN": true, "MCP_AGENTS_ROUNDS": true,
+var notOurs = map[string]bool{"--rm": true, "--no-performance-crux": true, "MCP_AGENTS_SANDBOX": true, "MCP_AGENTS_AGY_TOKEN": true, "MCP_AGENTS_ROUNDS": true,
 	"MCP_AGENTS_VERSION": true, "MCP_AGENTS_DOCKER_SOCKET": true, "MCP_AGENTS_TEST_IMAGE_CODEX": true, "MCP_AGENTS_REQUIRE_ENGINE": true,
 	// Chromium's, in the example of a lease helper.
 	"--headless": true, "--remote-debugging-port": true, "--user-data-dir": true, "--window-size": true, "--no-first-run": true,
