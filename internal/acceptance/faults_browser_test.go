@@ -149,25 +149,23 @@ func (f browserFault) round(t *testing.T, r *row, helper, tool string) {
 		require.NotEmpty(t, s.marked(b.cmd.Process.Pid), "the observer must see what runs, or it could not see what is left")
 		f.do(b)
 	}
+	told := ""
 	if !f.over {
-		told := b.toldOf(b.answer(call))
+		told = b.toldOf(b.answer(call))
 		require.Regexp(t, f.told, told)
 		if f.lends == "" { // the fault cost its call and nothing else
 			require.Contains(t, b.answer(b.call("")).text(), "/devtools/browser/")
 		}
-		r.told = append(r.told, short(told))
 		b.begin()
 		closeInput(b.client)
 	}
 	took, l := b.clean(t, *slack+f.longer)
 	status := b.exit(20 * time.Second)
-	told := ""
 	if f.over {
 		told = b.lastWords(call)
 		require.Regexp(t, f.told, told)
-		told = short(told)
 	}
-	r.record(took, l, told)
+	r.record(took, l, short(told))
 	require.Zero(t, l.count(), l.String())
 	require.Equal(t, f.status, status, "exit status")
 }
