@@ -296,9 +296,7 @@ func TestLeaseCycles(t *testing.T) {
 	seen := map[string]bool{}
 	memory, descriptors := 0, 0
 	for i := range 100 {
-		r := b.answer(b.call(""))
-		require.Contains(t, r.text(), "/devtools/browser/")
-		seen[r.text()] = true
+		seen[b.look()] = true
 		require.Eventually(t, func() bool { return len(b.lent()) == 0 }, 20*time.Second, 5*time.Millisecond)
 		if i == 19 {
 			memory, descriptors = usage(t, b.cmd.Process.Pid)
@@ -315,6 +313,21 @@ func TestLeaseCycles(t *testing.T) {
 	require.Equal(t, 0, b.exit(20*time.Second))
 	_, l := b.clean(t, 10*time.Second)
 	require.Zero(t, l.count(), l.String())
+}
+
+// look asks which browser is there. On a machine that is slower than the idle
+// time a browser may be given back under the call, which then says so.
+func (b *borrower) look() string {
+	b.t.Helper()
+	for range 10 {
+		r := b.answer(b.call(""))
+		if told := b.toldOf(r); !strings.HasPrefix(told, "browser_lease_replaced") {
+			require.Contains(b.t, told, "/devtools/browser/")
+			return told
+		}
+	}
+	require.FailNow(b.t, "each browser was given back under its call")
+	return ""
 }
 
 // usage is a process's resident memory in KiB and its open descriptors.
