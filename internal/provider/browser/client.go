@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"mcpagents/internal/rawjson"
+	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
 
@@ -38,20 +38,20 @@ type pending struct {
 	initialized bool
 }
 
-func (b *bridge) fromClient(e clientEvent) {
-	if fault, ok := errors.AsType[*stdio.MessageError](e.err); ok {
+func (b *bridge) fromClient(e relay.ClientEvent) {
+	if fault, ok := errors.AsType[*stdio.MessageError](e.Err); ok {
 		b.framed = fault.Mode == stdio.Framed
 		b.refuseMessage(fault)
 		return
 	}
-	if e.err != nil {
-		if !errors.Is(e.err, io.EOF) {
-			b.log.Warn("reading from the client failed", "error", e.err)
+	if e.Err != nil {
+		if !errors.Is(e.Err, io.EOF) {
+			b.log.Warn("reading from the client failed", "error", e.Err)
 		}
 		b.clientGone()
 		return
 	}
-	m := e.message
+	m := e.Message
 	b.framed = m.Mode == stdio.Framed
 	env, err := stdio.ParseEnvelope(m.Raw)
 	switch {
@@ -139,7 +139,7 @@ func (b *bridge) fromNotification(m stdio.Message, env stdio.Envelope) {
 		b.fromCancel(m)
 		return
 	case "notifications/initialized":
-		b.initialized = wholeLine(m)
+		b.initialized = relay.WholeLine(m)
 		if b.initialize != nil && b.phase != running {
 			return // follows the initialize that the next child gets
 		}
@@ -169,7 +169,7 @@ func (b *bridge) fromCancel(m stdio.Message) {
 		r.cancelled = true
 		b.hush(r)
 		if b.phase == running {
-			b.session.input.Write(asLine(m, m.Raw))
+			b.session.input.Write(relay.Line(m, m.Raw))
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (b *bridge) pass(p pending) {
 		}
 		return
 	}
-	line := asLine(p.message, p.message.Raw)
+	line := relay.Line(p.message, p.message.Raw)
 	if p.answers != "" {
 		if line = b.answerFor(p.answers, line); line == nil {
 			return // of a downstream that is gone
@@ -285,23 +285,4 @@ func (b *bridge) refuseHeld(result result) {
 	for _, r := range held {
 		b.respond(r, result)
 	}
-}
-
-// asLine returns raw, which is m or made of it, as the line that the downstream
-// reads: as it came, but for line breaks inside a frame, which JSON has only
-// between tokens.
-func asLine(m stdio.Message, raw []byte) []byte {
-	if m.Mode == stdio.Framed && bytes.ContainsAny(raw, "\r\n") {
-		raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
-	}
-	if !m.Terminated {
-		return raw
-	}
-	return append(raw[:len(raw):len(raw)], '\n')
-}
-
-// wholeLine is a message as a line for a later child.
-func wholeLine(m stdio.Message) []byte {
-	m.Terminated = true
-	return asLine(m, m.Raw)
 }

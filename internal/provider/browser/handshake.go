@@ -12,6 +12,7 @@ import (
 
 	"mcpagents/internal/lease"
 	"mcpagents/internal/rawjson"
+	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
 
@@ -233,7 +234,7 @@ func notStarted(err error) string {
 // keepInitialize saves an initialize for children to come.
 func (b *bridge) keepInitialize(r *request) {
 	if r.method == "initialize" {
-		b.initialize = wholeLine(r.message)
+		b.initialize = relay.WholeLine(r.message)
 	}
 }
 

@@ -59,11 +59,11 @@ func newSession(child *lease.Child, number int) *session {
 	s.tasks.Go(func() {
 		defer close(s.pieces)
 		// An error is the end of stdout as well: why is what Wait tells.
-		_ = s.splitter.Split(child.Stdout, func(p relay.Piece) bool { return send(ctx, s.pieces, p) })
+		_ = s.splitter.Split(child.Stdout, func(p relay.Piece) bool { return relay.Send(ctx, s.pieces, p) })
 	})
 	s.tasks.Go(func() {
 		defer close(s.stderr)
-		readLines(child.Stderr, func(line []byte) bool { return send(ctx, s.stderr, line) })
+		readLines(child.Stderr, func(line []byte) bool { return relay.Send(ctx, s.stderr, line) })
 	})
 	s.tasks.Go(func() {
 		exit, err := child.Wait(ctx)
@@ -84,16 +84,6 @@ func readLines(r io.Reader, yield func([]byte) bool) {
 			return
 		}
 		cut = more
-	}
-}
-
-// send gives v to the event loop unless ctx ends first.
-func send[T any](ctx context.Context, to chan<- T, v T) bool {
-	select {
-	case to <- v:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

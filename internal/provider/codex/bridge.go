@@ -3,7 +3,6 @@ package codex
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"time"
@@ -112,11 +111,11 @@ type bridge struct {
 	alarms *alarm.Clock
 	out    *relay.Output
 
-	client <-chan clientEvent // nil after its end
-	framed bool               // the client's latest message was a frame
-	gone   bool               // the client has sent its last message
-	orphan <-chan struct{}    // closed when the watchdog saw the client's process die
-	idle   *alarm.Alarm       // by when the client must send something
+	client <-chan relay.ClientEvent // nil after its end
+	framed bool                     // the client's latest message was a frame
+	gone   bool                     // the client has sent its last message
+	orphan <-chan struct{}          // closed when the watchdog saw the client's process die
+	idle   *alarm.Alarm             // by when the client must send something
 
 	open     map[string]*request // by id key
 	sequence uint64              // of requests
@@ -167,19 +166,13 @@ type launchResult struct {
 	err   error
 }
 
-// clientEvent is a message, the fault of one, or the end of the input.
-type clientEvent struct {
-	message stdio.Message
-	err     error
-}
-
 // Run is a bridge between the client on in and out and a Codex that cfg.Launch
 // starts. It returns the exit status of the process when the client, Codex or
 // ctx has ended and the child is closed; a Signal as the cause of ctx gives 128
 // plus its number. Run closes in, if it is an io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
-	client := make(chan clientEvent)
+	client := make(chan relay.ClientEvent)
 	b := &bridge{
 		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: alarm.New(), out: relay.NewOutput(out),
 		client: client, ctx: ctx, open: map[string]*request{}, suppressed: map[string]*request{},
@@ -191,7 +184,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		readClient(reading, in, cfg.MaxMessage, client)
+		relay.ReadClient(reading, in, cfg.MaxMessage, client)
 	}()
 	watching := b.guardParent(reading, cfg.Watchdog)
 	b.heard()
@@ -203,44 +196,9 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 
 	stopReading()
 	<-watching
-	abandon(read, in)
-	abandon(b.out.Close(), nil)
+	relay.Abandon(read, in)
+	relay.Abandon(b.out.Close(), nil)
 	return b.verdict.code
-}
-
-// closeGrace is how long a read or write that nothing interrupts is waited for
-// at the end. A process's own stdin and stdout can be such: what then remains
-// is one system call, and the process is about to end.
-const closeGrace = 50 * time.Millisecond
-
-// abandon waits for done, helped by closing c if that is an io.Closer.
-func abandon(done <-chan struct{}, c any) {
-	select {
-	case <-done:
-		return
-	default:
-	}
-	if c, ok := c.(io.Closer); ok {
-		go c.Close() // may itself wait for the read
-	}
-	select {
-	case <-done:
-	case <-time.After(closeGrace):
-	}
-}
-
-// readClient reads messages until the end of in or of ctx.
-func readClient(ctx context.Context, in io.Reader, maxMessage int, events chan<- clientEvent) {
-	r := stdio.NewReader(in, stdio.ReaderOptions{MaxMessage: maxMessage, KeepBlank: true})
-	for {
-		m, err := r.Next()
-		if !send(ctx, events, clientEvent{m, err}) {
-			return
-		}
-		if _, one := errors.AsType[*stdio.MessageError](err); err != nil && !one {
-			return
-		}
-	}
 }
 
 // loop handles events until there is a verdict.

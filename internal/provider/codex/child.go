@@ -106,14 +106,14 @@ func newSession(child *Child, number int) *session {
 	s.tasks.Go(func() {
 		defer close(s.pieces)
 		// An error is the end of stdout as well: why is what Wait tells.
-		_ = s.splitter.Split(child.Stdout, func(p relay.Piece) bool { return send(ctx, s.pieces, p) })
+		_ = s.splitter.Split(child.Stdout, func(p relay.Piece) bool { return relay.Send(ctx, s.pieces, p) })
 	})
 	s.tasks.Go(func() {
 		defer close(s.stderr)
 		buf := make([]byte, 32<<10)
 		for {
 			n, err := child.Stderr.Read(buf)
-			if n > 0 && !send(ctx, s.stderr, []byte(string(buf[:n]))) || err != nil {
+			if n > 0 && !relay.Send(ctx, s.stderr, []byte(string(buf[:n]))) || err != nil {
 				return
 			}
 		}
@@ -123,16 +123,6 @@ func newSession(child *Child, number int) *session {
 		s.ended <- ending{exit, err}
 	})
 	return s
-}
-
-// send gives v to the event loop unless ctx ends first.
-func send[T any](ctx context.Context, to chan<- T, v T) bool {
-	select {
-	case to <- v:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // close destroys the child and waits for the session's goroutines, at most

@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"mcpagents/internal/provider/codex/turn"
 	"mcpagents/internal/rawjson"
+	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
 
@@ -32,21 +32,21 @@ type call struct {
 	arguments rawjson.Span // in the message
 }
 
-func (b *bridge) fromClient(ctx context.Context, e clientEvent) {
+func (b *bridge) fromClient(ctx context.Context, e relay.ClientEvent) {
 	b.heard()
-	if fault, ok := errors.AsType[*stdio.MessageError](e.err); ok {
+	if fault, ok := errors.AsType[*stdio.MessageError](e.Err); ok {
 		b.framed = fault.Mode == stdio.Framed
 		b.refuse(fault)
 		return
 	}
-	if e.err != nil {
-		if !errors.Is(e.err, io.EOF) {
-			b.log.Warn("reading from the client failed", "error", e.err)
+	if e.Err != nil {
+		if !errors.Is(e.Err, io.EOF) {
+			b.log.Warn("reading from the client failed", "error", e.Err)
 		}
 		b.clientGone()
 		return
 	}
-	m := e.message
+	m := e.Message
 	b.framed = m.Mode == stdio.Framed
 	env, err := stdio.ParseEnvelope(m.Raw)
 	switch {
@@ -137,7 +137,7 @@ func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdi
 		b.fromCancel(ctx, m)
 		return
 	case "notifications/initialized":
-		b.initialized = wholeLine(m)
+		b.initialized = relay.WholeLine(m)
 		if b.initialize != nil && b.phase != running {
 			return // follows the initialize that the next child gets
 		}
@@ -287,22 +287,9 @@ func (b *bridge) sendToChild(p pending) {
 		b.keepInitialize(p)
 		s.initialized = true
 	}
-	s.input.Write(asLine(p.message, raw))
+	s.input.Write(relay.Line(p.message, raw))
 	if p.request != nil {
 		b.watch(p.request)
 	}
 	b.armReadiness(p.request)
-}
-
-// asLine returns raw, which is m or its translation, as the line that Codex
-// reads: as it came, but for line breaks inside a frame, which JSON has only
-// between tokens.
-func asLine(m stdio.Message, raw []byte) []byte {
-	if m.Mode == stdio.Framed && bytes.ContainsAny(raw, "\r\n") {
-		raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
-	}
-	if !m.Terminated {
-		return raw
-	}
-	return append(raw[:len(raw):len(raw)], '\n')
 }

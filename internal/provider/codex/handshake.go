@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcpagents/internal/rawjson"
+	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
 
@@ -114,14 +115,8 @@ func (b *bridge) compareTools(result []byte) {
 // keepInitialize saves an initialize for children to come.
 func (b *bridge) keepInitialize(p pending) {
 	if p.request != nil && p.request.method == "initialize" {
-		b.initialize = wholeLine(p.message)
+		b.initialize = relay.WholeLine(p.message)
 	}
-}
-
-// wholeLine is a message as a line for a later child.
-func wholeLine(m stdio.Message) []byte {
-	m.Terminated = true
-	return asLine(m, m.Raw)
 }
 
 // handshakeOverdue answers r here because Codex has not. Its own answer, should
