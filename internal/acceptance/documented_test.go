@@ -41,7 +41,9 @@ func documentedLines(t *testing.T) []documented {
 		for _, block := range fenced.FindAllStringSubmatch(string(b), -1) {
 			lines = append(lines, linesOf(t, name, block[1], block[2])...)
 		}
-		require.Greater(t, len(lines), before, "%s documents no docker run line", name)
+		if name != "browser-over-ssh.md" { // its server runs on the machine itself
+			require.Greater(t, len(lines), before, "%s documents no docker run line", name)
+		}
 	}
 	return lines
 }
