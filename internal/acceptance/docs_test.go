@@ -145,9 +145,7 @@ var notOurs = map[string]bool{"--rm": true, "--no-performance-crux": true, "MCP_
 	"MCP_AGENTS_VERSION": true, "MCP_AGENTS_DOCKER_SOCKET": true, "MCP_AGENTS_TEST_IMAGE_CODEX": true, "MCP_AGENTS_REQUIRE_ENGINE": true,
 	// Chromium's, in the example of a lease helper.
 	"--headless": true, "--remote-debugging-port": true, "--user-data-dir": true, "--window-size": true, "--no-first-run": true,
-	"--no-default-browser-check": true, "--disable-background-networking": true, "--disable-component-update": true, "--disable-sync": true,
-	// The browser's tool server's.
-	"--no-performance-crux": true}
+	"--no-default-browser-check": true, "--disable-background-networking": true, "--disable-component-update": true, "--disable-sync": true}
 
 // hiddenCommands are named in the documents though the help does not list them.
 var hiddenCommands = []string{"model", "demo"}
