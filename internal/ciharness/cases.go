@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // Scenarios of the model.
@@ -26,8 +25,8 @@ type ciCase struct {
 	file, name string
 	scenario   string
 	deadline   string // in place of the example's
-	signal     syscall.Signal
-	noTask     bool // the step that writes the task did not
+	cancelled  bool   // in the middle of the turn
+	noTask     bool   // the step that writes the task did not
 	status     int
 	stdout     string            // where the answer goes: contains
 	patch      string            // diff.patch contains
@@ -46,14 +45,14 @@ var cases = []ciCase{
 	{file: github, name: "no task: status 2", scenario: answers, noTask: true, status: 2},
 	{file: github, name: "the deadline: status 124", scenario: stalls, deadline: "4", status: 124,
 		holds: map[string]string{"review/call.log": "no answer within 4s"}},
-	{file: github, name: "a cancelled job, SIGINT in the middle", scenario: stalls, signal: syscall.SIGINT, status: 130,
+	{file: github, name: "a cancelled job, SIGINT to the shell", scenario: stalls, cancelled: true, status: 130,
 		holds: map[string]string{"review/call.log": "interrupted"}},
 	{file: gitlab, name: "a fix", scenario: fixes, patch: "+++ b/fixed\n@@ -0,0 +1 @@\n+yes", stdout: "Fixed.",
 		holds: map[string]string{"review/result.json": "Fixed.", "test.log": "fixed is missing"}},
 	{file: gitlab, name: "the model refuses: status 1", scenario: refuses, status: 1},
 	{file: gitlab, name: "no task: status 2", scenario: fixes, noTask: true, status: 2},
 	{file: gitlab, name: "the deadline: status 124, and half a fix", scenario: begins, deadline: "5", status: 124, patch: "+++ b/half"},
-	{file: gitlab, name: "a cancelled job, SIGTERM in the middle", scenario: stalls, signal: syscall.SIGTERM, status: 143,
+	{file: gitlab, name: "a cancelled job, SIGTERM to all", scenario: stalls, cancelled: true, status: 143,
 		holds: map[string]string{"review/call.log": "interrupted"}},
 }
 
@@ -68,7 +67,7 @@ func (h *harness) runCase(ctx context.Context, p pipeline, c ciCase) (err error)
 	}
 	defer func() { err = errors.Join(err, model.Close(ctx)) }()
 	for _, s := range p.before {
-		r, err := at.run(ctx, p.prelude, s, 0)
+		r, err := at.run(ctx, p.prelude, s, nil)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
@@ -87,9 +86,22 @@ func (h *harness) runCase(ctx context.Context, p pipeline, c ciCase) (err error)
 			return err
 		}
 	}
-	r, err := at.run(ctx, p.prelude, review, c.signal)
+	var end *cancel
+	if c.cancelled {
+		end = &p.cancel
+	}
+	r, err := at.run(ctx, p.prelude, review, end)
 	if err != nil {
 		return err
+	}
+	for _, s := range p.after {
+		r, err := at.run(ctx, p.prelude, s, nil)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if r.status != 0 {
+			return fmt.Errorf("%s ended with %d: %s", s.name, r.status, r.stderr)
+		}
 	}
 	if err := at.check(p, c, r); err != nil {
 		return fmt.Errorf("%w; it said:\n%s", err, r.stderr)
@@ -104,8 +116,8 @@ func (at *place) check(p pipeline, c ciCase, r result) error {
 	if r.status != c.status {
 		fault("status %d, want %d", r.status, c.status)
 	}
-	if r.ending > killTime {
-		fault("it ended %s after the signal", r.ending)
+	if r.killed {
+		fault("the signals of a cancel left processes of the step, which were killed")
 	}
 	if !strings.Contains(r.stdout, c.stdout) || (c.status != 0 && r.stdout != "") {
 		fault("stdout is %q", r.stdout)

@@ -22,8 +22,6 @@ import (
 const (
 	// stepTime bounds a step.
 	stepTime = 2 * time.Minute
-	// killTime is what CI systems wait after their signal before they kill.
-	killTime = 10 * time.Second
 	// user owns the checkout when the harness is root: the agent is then no root.
 	user = 1000
 )
@@ -121,7 +119,7 @@ func (p *place) startModel(ctx context.Context, scenario string) (*scripted.Mode
 type result struct {
 	status         int
 	stdout, stderr string
-	ending         time.Duration // after the signal
+	killed         bool // a cancel's signals did not end it, or not all of it
 }
 
 // watched is an output that tells when a text has come.
@@ -143,16 +141,21 @@ func (w *watched) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// run runs a step as a runner does, in a process group of its own. A signal is
-// sent to the group as soon as the turn has begun.
-func (p *place) run(ctx context.Context, prelude string, s step, sig syscall.Signal) (result, error) {
+// run runs a step as a runner does: a file for bash (which of "bash -c" would
+// make the last command its own process), in a process group of its own. With an
+// end the step is cancelled as soon as the turn has begun.
+func (p *place) run(ctx context.Context, prelude string, s step, end *cancel) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
 	script, err := expand(s.script, p.values)
 	if err != nil {
 		return result{}, err
 	}
-	cmd := exec.CommandContext(ctx, "bash", "-c", prelude+"\n"+script)
+	file := filepath.Join(p.dir, "step.sh")
+	if err := os.WriteFile(file, []byte(prelude+"\n"+script+"\n"), 0o644); err != nil {
+		return result{}, err
+	}
+	cmd := exec.CommandContext(ctx, "bash", file)
 	cmd.Dir, cmd.Env = p.repo, p.env
 	for name, value := range s.env {
 		if value, err = expand(value, p.values); err != nil {
@@ -170,30 +173,48 @@ func (p *place) run(ctx context.Context, prelude string, s step, sig syscall.Sig
 	}
 	ended := make(chan struct{})
 	var r result
-	go func() { defer close(ended); err = cmd.Wait() }()
-	var since time.Time
-	if sig != 0 {
+	go func() { defer close(ended); _ = cmd.Wait() }()
+	if end != nil {
 		select {
 		case <-stderr.found:
-			err := p.seen() // or the check for what is left shows nothing
-			since = time.Now()
-			if err = errors.Join(err, syscall.Kill(-cmd.Process.Pid, sig)); err != nil {
-				cancel()
-				<-ended
-				return r, err
-			}
+			err = p.seen() // or the check for what is left shows nothing
+			r.killed = !end.end(cmd.Process.Pid, ended)
 		case <-ended:
+			err = errors.New("it ended before it could be cancelled")
+		}
+		if err != nil {
+			cancel()
 		}
 	}
 	<-ended
-	if sig != 0 {
-		r.ending = time.Since(since)
+	if err != nil {
+		return r, err
 	}
 	r.status, r.stdout, r.stderr = cmd.ProcessState.ExitCode(), stdout.String(), stderr.b.String()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		r.status = 128 + int(status.Signal()) // bash, after its command; what the runner reports
 	}
 	return r, nil
+}
+
+// end cancels a step whose shell has this pid. ended tells that nobody holds its
+// output any more: the shell and what it started. It reports whether the signals
+// did that: what is left is killed.
+func (c cancel) end(pid int, ended <-chan struct{}) bool {
+	to := pid
+	if c.group {
+		to = -pid
+	}
+	for _, s := range c.signals {
+		_ = syscall.Kill(to, s.sig) // one that has ended is what ended tells
+		select {
+		case <-ended:
+			return true
+		case <-time.After(s.wait):
+		}
+	}
+	_ = syscall.Kill(-pid, syscall.SIGKILL)
+	return false
 }
 
 // containers are those that see the checkout.

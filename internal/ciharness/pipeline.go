@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"syscall"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -16,7 +18,9 @@ type pipeline struct {
 	prelude   string // what its shells do first
 	before    []step // jobs and steps that may fail, or that prepare
 	review    step   // the one that calls mcp-agents
+	after     []step // what runs whatever became of the review
 	artifacts []string
+	cancel    cancel
 }
 
 // step is a script with its environment. Expressions of the CI system stand in
@@ -26,6 +30,25 @@ type step struct {
 	env          map[string]string
 	mayFail      bool
 }
+
+// cancel is how a CI system ends a step, in this order.
+type cancel struct {
+	group   bool // to all processes of the step, not to its shell alone
+	signals []signalling
+}
+
+// signalling is a signal, and the time that it has until the next.
+type signalling struct {
+	sig  syscall.Signal
+	wait time.Duration
+}
+
+// The runner of GitHub signals the shell's process only, and at last kills what
+// is left; GitLab's shell executor signals the group.
+var (
+	githubCancel = cancel{signals: []signalling{{syscall.SIGINT, 7500 * time.Millisecond}, {syscall.SIGTERM, 2500 * time.Millisecond}}}
+	gitlabCancel = cancel{group: true, signals: []signalling{{syscall.SIGTERM, 10 * time.Second}}}
+)
 
 const program = "mcp-agents call "
 
@@ -47,7 +70,7 @@ func parseGitHub(b []byte) (pipeline, error) {
 		return pipeline{}, fmt.Errorf("%d jobs: this harness plays one", len(file.Jobs))
 	}
 	// What GitHub's runner does where no shell is named.
-	p := pipeline{prelude: "set -e"}
+	p := pipeline{prelude: "set -e", cancel: githubCancel}
 	for _, job := range file.Jobs {
 		for _, s := range job.Steps {
 			action, _, _ := strings.Cut(s.Uses, "@")
@@ -63,7 +86,14 @@ func parseGitHub(b []byte) (pipeline, error) {
 			case action != "":
 				return pipeline{}, fmt.Errorf("this harness does not play %s", s.Uses)
 			case strings.Contains(s.Run, program):
+				if !strings.HasPrefix(s.Run, "exec "+program) {
+					return pipeline{}, errors.New("the call is a child of the step's shell, which a cancel does not reach: begin the step with exec")
+				}
 				p.review = one
+			case s.If == "always()":
+				p.after = append(p.after, one)
+			case s.If != "" || p.review.script != "":
+				return pipeline{}, fmt.Errorf("this harness does not know when %q runs", s.Name)
 			default:
 				p.before = append(p.before, one)
 			}
@@ -89,7 +119,7 @@ func parseGitLab(b []byte) (pipeline, error) {
 	if file.Fix.When != "on_failure" || file.Fix.Artifacts.When != "always" {
 		return pipeline{}, errors.New("fix must run on_failure and keep its artifacts always")
 	}
-	p := pipeline{prelude: "set -eo pipefail", artifacts: file.Fix.Artifacts.Paths}
+	p := pipeline{prelude: "set -eo pipefail", cancel: gitlabCancel, artifacts: file.Fix.Artifacts.Paths}
 	p.before = append(p.before, step{name: "test", script: strings.Join(file.Test.Script, "\n"), mayFail: true})
 	for _, line := range file.Fix.Script {
 		if strings.Contains(line, program) {
