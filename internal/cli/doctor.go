@@ -138,6 +138,9 @@ func browserImageOf(opts options.Options) string {
 func lookAtImage(ctx context.Context, rt *docker.Runtime, ref string) (doctor.State, string) {
 	image, err := rt.Look(ctx, ref)
 	if absent, ok := errors.AsType[*docker.ImageError](err); ok {
+		if absent.Pulled {
+			return doctor.Warning, absent.Error()
+		}
 		return doctor.Missing, absent.Error()
 	}
 	if err != nil {
@@ -184,7 +187,13 @@ func lookAtLogin(ctx context.Context, source login.Source, opts options.Options)
 		case opts.Sandbox.ModelBaseURL != "":
 			return doctor.OK, "none, and --model_base_url may need none"
 		}
+		if opts.Sandbox.Runtime == options.RuntimeLocal { // the CLI is on this machine, and logs in by itself
+			return doctor.Missing, missing.Error()
+		}
 		return doctor.Missing, missing.Error() + ", or use mcp-agents login"
+	}
+	if name := snapshot.KeyVariable(); name != "" {
+		return doctor.OK, "a key in " + name
 	}
 	if end := snapshot.Expires(); !end.IsZero() && time.Now().After(end) {
 		return doctor.Warning, "its access token ended at " + end.Format(time.RFC3339) + ": the next call refreshes it, or log in again"

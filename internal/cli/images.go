@@ -58,6 +58,9 @@ func imagesBuild(act imagesAct) *cobra.Command {
 			if len(names) == 0 {
 				names = image.Names()
 			}
+			if err := image.Check(names...); err != nil {
+				return err
+			}
 			if req.Tag != "" && len(names) != 1 {
 				return fmt.Errorf("--tag names one image: name which one is to be built")
 			}
@@ -100,6 +103,9 @@ func imagesPull(act imagesAct) *cobra.Command {
 			}
 			if len(names) == 0 {
 				names = image.Names()
+			}
+			if err := image.Check(names...); err != nil {
+				return err
 			}
 			return act(cmd, func(ctx context.Context, rt *docker.Runtime) error {
 				for _, name := range names {

@@ -27,6 +27,16 @@ const LabelInputs = "mcp-agents.inputs"
 // gemini needs an address that its vendor gives, and those of browser are large.
 func Names() []string { return []string{"codex", "claude"} }
 
+// Check refuses a name that no image has, before anything is done about another.
+func Check(names ...string) error {
+	for _, name := range names {
+		if _, err := images.Dockerfile(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Engine is what is asked of the engine.
 type Engine interface {
 	Arch(ctx context.Context) (string, error)

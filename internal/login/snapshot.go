@@ -39,6 +39,7 @@ type Snapshot struct {
 	files   []File
 	skipped []error
 	missing *MissingError
+	key     string // the variable that the credential is made of
 
 	expires time.Time   // of the access token; zero if that is not known
 	unlock  func()      // gives the refresher's lock back; nil if it was never held
@@ -80,7 +81,7 @@ func Take(ctx context.Context, src Source) (*Snapshot, error) {
 		s.missing, s.expires = src.judge(path, data)
 		s.add(src.Credential, data)
 	case absent(err):
-		if data = src.fromKey(); data != nil {
+		if s.key, data = src.fromKey(); data != nil {
 			s.add(src.Credential, data)
 		} else {
 			s.missing = src.missingError(path, "does not exist")
@@ -131,6 +132,9 @@ func (s *Snapshot) Missing() error {
 	return s.missing
 }
 
+// KeyVariable is the variable that holds the login where no file does; otherwise it is empty.
+func (s *Snapshot) KeyVariable() string { return s.key }
+
 // Expires is when the access token ends; zero where the file does not say.
 func (s *Snapshot) Expires() time.Time { return s.expires }
 
@@ -164,8 +168,9 @@ func (s Source) missingError(path, reason string) *MissingError {
 	return &MissingError{Name: s.Name, Path: path, Reason: reason, Remedy: remedy}
 }
 
-// fromKey makes a credential of the first key variable that is set, or nil.
-func (s Source) fromKey() []byte {
+// fromKey makes a credential of the first key variable that is set, whose name it
+// returns, or nil.
+func (s Source) fromKey() (variable string, credential []byte) {
 	for _, name := range s.KeyVariables {
 		key := strings.TrimSpace(s.getenv(name))
 		if key == "" {
@@ -173,10 +178,10 @@ func (s Source) fromKey() []byte {
 		}
 		data, err := json.Marshal(map[string]string{s.KeyMember: key})
 		if err == nil && len(data) <= MaxFile {
-			return data
+			return name, data
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // absent: also a path whose parent is no directory holds no login.

@@ -105,7 +105,11 @@ func connectionProblem(host string) EngineProblem {
 }
 
 // ImageError says that the image of a sandbox cannot be used.
-type ImageError struct{ Ref, Text string }
+type ImageError struct {
+	Ref, Text string
+	// Pulled: only [Runtime.Look] lacks it, since the first sandbox has it pulled.
+	Pulled bool
+}
 
 func (e *ImageError) Error() string { return fmt.Sprintf("image %s %s", e.Ref, e.Text) }
 

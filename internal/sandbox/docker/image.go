@@ -128,7 +128,7 @@ func (r *Runtime) PullImage(ctx context.Context, ref string, progress func(strin
 	}
 	p := &pull{state: "starting", report: progress}
 	if err := p.run(ctx, e, ref); err != nil {
-		return &ImageError{ref, fmt.Sprintf("could not be pulled (%v): if its registry wants a login, use `docker pull %s` and `docker tag`", err, ref)}
+		return &ImageError{Ref: ref, Text: fmt.Sprintf("could not be pulled (%v): if its registry wants a login, use `docker pull %s` and `docker tag`", err, ref)}
 	}
 	return nil
 }

@@ -79,12 +79,12 @@ func (p *pulls) get(ctx context.Context, e *engine, ref string) error {
 	select {
 	case <-one.done:
 		if one.err != nil {
-			return &ImageError{ref, fmt.Sprintf("is missing and could not be pulled (%v): pull it with `docker pull %s`, or name another with --image", one.err, ref)}
+			return &ImageError{Ref: ref, Text: fmt.Sprintf("is missing and could not be pulled (%v): pull it with `docker pull %s`, or name another with --image", one.err, ref)}
 		}
 		return nil
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return &ImageError{ref, "is being pulled (" + one.progress() + "): call again in a while"}
+			return &ImageError{Ref: ref, Text: "is being pulled (" + one.progress() + "): call again in a while"}
 		}
 		return fmt.Errorf("wait for the pull of %s: %w", ref, context.Cause(ctx))
 	}

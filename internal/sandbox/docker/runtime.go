@@ -91,7 +91,7 @@ func (r *Runtime) inspect(ctx context.Context, ref string, pull bool) (Image, er
 	info, err := e.inspectImage(ctx, ref)
 	if errdefs.IsNotFound(err) && fromRegistry(ref) {
 		if !pull {
-			return Image{}, &ImageError{ref, "is missing: the first call pulls it, or `docker pull " + ref + "` does"}
+			return Image{}, &ImageError{Ref: ref, Text: "is missing: the first call pulls it, or `docker pull " + ref + "` does", Pulled: true}
 		}
 		if err := r.pulls.get(ctx, e, ref); err != nil {
 			return Image{}, err
@@ -99,7 +99,7 @@ func (r *Runtime) inspect(ctx context.Context, ref string, pull bool) (Image, er
 		info, err = e.inspectImage(ctx, ref)
 	}
 	if errdefs.IsNotFound(err) {
-		return Image{}, &ImageError{ref, "is missing: build it with " + buildCommand(ref) + ", or name another with --image"}
+		return Image{}, &ImageError{Ref: ref, Text: "is missing: build it with " + buildCommand(ref) + ", or name another with --image"}
 	}
 	if err != nil {
 		return Image{}, e.failure(fmt.Errorf("inspect the image: %w", err))
@@ -130,12 +130,12 @@ func protocolProblem(ref, protocol string) error {
 	number, err := strconv.Atoi(protocol)
 	switch {
 	case protocol == "":
-		return &ImageError{ref, "holds no sandbox-init (no label " + LabelProtocol + "): build one with " + buildCommand(ref)}
+		return &ImageError{Ref: ref, Text: "holds no sandbox-init (no label " + LabelProtocol + "): build one with " + buildCommand(ref)}
 	case err == nil && number > wire.Version:
-		return &ImageError{ref, fmt.Sprintf("speaks sandbox protocol %d and this front end only %d: use the mcp-agents that the image was made for, "+
+		return &ImageError{Ref: ref, Text: fmt.Sprintf("speaks sandbox protocol %d and this front end only %d: use the mcp-agents that the image was made for, "+
 			"or rebuild the image with %s", number, wire.Version, buildCommand(ref))}
 	case number != wire.Version:
-		return &ImageError{ref, fmt.Sprintf("speaks sandbox protocol %s and this front end %d: rebuild it with %s", protocol, wire.Version, buildCommand(ref))}
+		return &ImageError{Ref: ref, Text: fmt.Sprintf("speaks sandbox protocol %s and this front end %d: rebuild it with %s", protocol, wire.Version, buildCommand(ref))}
 	}
 	return nil
 }
