@@ -42,7 +42,7 @@ func PlayPatiently(t *testing.T, s Scenario, open func(t testing.TB, s Settings)
 			t.Error(strings.Join(a.said, "\n"))
 			return
 		}
-		t.Logf("played again with longer times: the machine was busy, the way to Codex or back took %s: %s", stage.Late().Round(time.Millisecond), strings.TrimSpace(a.said[0]))
+		t.Logf("played again with longer times: the machine was busy, the way to Codex or back took %s: %s", stage.Late().Round(time.Millisecond), a.firstWords())
 		s.Settings.Stretch = 4 * stage.Stretch()
 	}
 }
@@ -61,17 +61,43 @@ func (a *attempt) run(f func()) {
 	done := make(chan struct{})
 	go func() { // f may end it with FailNow
 		defer close(done)
-		defer func() {
-			for i := len(a.cleanup) - 1; i >= 0; i-- {
-				a.cleanup[i]()
-			}
-		}()
+		defer a.cleanUp()
 		f()
 	}()
 	<-done
 }
 
-func (a *attempt) Cleanup(f func()) { a.cleanup = append(a.cleanup, f) }
+// cleanUp runs the clean-ups backwards, also those behind one that ends with
+// FailNow, and those that a clean-up asks for.
+func (a *attempt) cleanUp() {
+	a.mu.Lock()
+	last := len(a.cleanup) - 1
+	if last < 0 {
+		a.mu.Unlock()
+		return
+	}
+	f := a.cleanup[last]
+	a.cleanup = a.cleanup[:last]
+	a.mu.Unlock()
+	defer a.cleanUp()
+	f()
+}
+
+func (a *attempt) Cleanup(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cleanup = append(a.cleanup, f)
+}
+
+// firstWords are what it said first, if anything.
+func (a *attempt) firstWords() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.said) == 0 {
+		return "it failed without a word"
+	}
+	return strings.TrimSpace(a.said[0])
+}
 
 func (a *attempt) Fail() {
 	a.mu.Lock()

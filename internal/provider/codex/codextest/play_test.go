@@ -23,6 +23,23 @@ func TestAttempt(t *testing.T) {
 	assert.Len(t, a.said, 2)
 	assert.False(t, t.Failed())
 
+	// A clean-up that ends the test keeps no other from running, and may ask for one.
+	order = ""
+	a = &attempt{TB: t}
+	a.run(func() {
+		a.Cleanup(func() { order += "first" })
+		a.Cleanup(func() {
+			a.Cleanup(func() { order += "asked for, " })
+			order += "last, "
+			a.FailNow()
+		})
+	})
+	assert.Equal(t, "last, asked for, first", order)
+	assert.True(t, a.Failed())
+	assert.Equal(t, "it failed without a word", a.firstWords())
+	a.Errorf(" %s\n", "why")
+	assert.Equal(t, "why", a.firstWords())
+
 	a = &attempt{TB: t}
 	a.run(func() { a.Logf("fine") })
 	assert.False(t, a.Failed())
