@@ -39,8 +39,11 @@ func documentedLines(t *testing.T) []documented {
 		require.NoError(t, err)
 		name, before := filepath.Base(file), len(lines)
 		for _, block := range fenced.FindAllStringSubmatch(string(b), -1) {
-			lines = append(lines, linesOf(t, name, block[1], block[2])...)
+			found, missed := linesOf(t, name, block[1], block[2])
+			require.Empty(t, missed, "%s has lines that nothing starts: write them as docker run -i, in JSON, in TOML or for a shell", name)
+			lines = append(lines, found...)
 		}
+		require.NotRegexp(t, `(?m)^\s*docker (container )?run `, fenced.ReplaceAllString(string(b), ""), "%s: in no block that is read", name)
 		if name != "browser-over-ssh.md" { // its server runs on the machine itself
 			require.Greater(t, len(lines), before, "%s documents no docker run line", name)
 		}
@@ -48,8 +51,10 @@ func documentedLines(t *testing.T) []documented {
 	return lines
 }
 
-// linesOf are the lines of one code block.
-func linesOf(t *testing.T, file, language, text string) (lines []documented) {
+// linesOf are the lines of one code block that start the server, and those that
+// name docker run in a form that it does not know. One call of `mcp-agents call`
+// starts no server.
+func linesOf(t *testing.T, file, language, text string) (lines []documented, missed []string) {
 	t.Helper()
 	type entry struct {
 		Command string   `json:"command" toml:"command"`
@@ -65,10 +70,14 @@ func linesOf(t *testing.T, file, language, text string) (lines []documented) {
 		require.NoError(t, json.Unmarshal([]byte(text), &config), "%s:\n%s", file, text)
 	case "toml":
 		require.NoError(t, toml.Unmarshal([]byte(text), &config), "%s:\n%s", file, text)
-	case "":
+	default:
 		for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-			if strings.HasPrefix(line, "docker run -i ") && !strings.Contains(line, " mcp-agents call ") {
+			switch shell := language == "" || language == "sh" || language == "console"; {
+			case !dockerRun.MatchString(line) || strings.Contains(line, " mcp-agents call "):
+			case shell && strings.HasPrefix(line, "docker run -i "):
 				lines = append(lines, documented{file: file, shell: strings.TrimSpace(line)})
+			default:
+				missed = append(missed, line)
 			}
 		}
 	}
@@ -79,7 +88,39 @@ func linesOf(t *testing.T, file, language, text string) (lines []documented) {
 			}
 		}
 	}
-	return lines
+	if named := dockerEntry.FindAllString(text, -1); len(named) != len(lines) && (language == "json" || language == "toml") {
+		missed = append(missed, named...)
+	}
+	return lines, missed
+}
+
+var (
+	dockerRun   = regexp.MustCompile(`\bdocker (container )?run\b`)
+	dockerEntry = regexp.MustCompile(`"?command"?\s*[:=]\s*\[?\s*"docker"`)
+)
+
+// A line that starts a container in a form that linesOf does not know is no line
+// that nobody tests.
+func TestDocumentedLinesAreTaken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		language, text string
+		lines, missed  int
+	}{
+		"a shell's":          {"", "docker run -i --rm \\\n  mcp-agents\n", 1, 0},
+		"a shell's, named":   {"sh", "docker run -i --rm mcp-agents\n", 1, 0},
+		"a call":             {"", "docker run -i mcp-agents call codex\n", 0, 0},
+		"another order":      {"", "docker run --rm -i mcp-agents\n", 0, 1},
+		"behind a variable":  {"sh", "A=b docker run -i mcp-agents\n", 0, 1},
+		"YAML":               {"yaml", "run: docker run -i mcp-agents\n", 0, 1},
+		"JSON":               {"json", `{"mcpServers": {"codex": {"command": "docker", "args": ["run"]}}}`, 1, 0},
+		"JSON of elsewhere":  {"json", `{"mcp": {"codex": {"command": "docker", "args": ["run"]}}}`, 0, 1},
+		"TOML of elsewhere":  {"toml", "[mcp.codex]\ncommand = \"docker\"\n", 0, 1},
+		"no docker run line": {"", "docker ps\nmcp-agents ps\n", 0, 0},
+	} {
+		lines, missed := linesOf(t, "a.md", tt.language, tt.text)
+		require.Len(t, lines, tt.lines, name)
+		require.Len(t, missed, tt.missed, name)
+	}
 }
 
 // provider is the one that the line starts.
