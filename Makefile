@@ -10,7 +10,7 @@ MAKEFLAGS += --no-print-directory
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)
 # Without Go the program is built in a container (see build).
 GO      := $(shell command -v go)
-ARCH    := $(if $(GO),$(shell go env GOARCH),linux)
+ARCH    := $(if $(GO),$(shell go env GOARCH))
 BIN     := $(CURDIR)/bin
 
 FUZZTIME  ?= 20000x

@@ -16,6 +16,7 @@ import (
 	"mcpagents/internal/doctor"
 	"mcpagents/internal/lease/dockerbox"
 	"mcpagents/internal/login"
+	"mcpagents/internal/plain"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/version"
 )
@@ -141,14 +142,14 @@ func lookAtImage(ctx context.Context, rt *docker.Runtime, ref string) (doctor.St
 		if absent.Pulled {
 			return doctor.Warning, absent.Error()
 		}
-		return doctor.Missing, absent.Error()
+		return doctor.Missing, plain.Text(absent.Error())
 	}
 	if err != nil {
 		return doctor.Failed, err.Error()
 	}
 	text := ref
 	if image.CLIVersion != "" {
-		text += " with version " + image.CLIVersion + " of the CLI"
+		text += " with version " + plain.Text(image.CLIVersion) + " of the CLI"
 	}
 	return doctor.OK, text
 }

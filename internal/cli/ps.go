@@ -12,6 +12,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
+	"mcpagents/internal/plain"
 	"mcpagents/internal/sandbox"
 )
 
@@ -19,9 +20,10 @@ func psCommand(status *int) *cobra.Command {
 	var runtime, host string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "ps", Short: "list the sandboxes of this user that run", Args: cobra.NoArgs,
-		Long: "Lists sandboxes with their age and whose they are. Those of other users, which one engine shows as well, are\n" +
-			"listed with --all, and for root.",
+		Use: "ps", Short: "list the sandboxes whose commands run as this user", Args: cobra.NoArgs,
+		Long: "Lists sandboxes in any state, with their age and the user of their commands. Without --all those whose commands run\n" +
+			"as another user are left out, unless root asks: those of other users of the engine, and also your own with --user\n" +
+			"or whose user is the workspace's owner.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rt, err := runtimeByName(runtime, host)
 			if err != nil {
@@ -42,7 +44,7 @@ func psCommand(status *int) *cobra.Command {
 			return writeSandboxes(os.Stdout, list, time.Now())
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "those of other users as well")
+	cmd.Flags().BoolVar(&all, "all", false, "those whose commands run as another user as well")
 	cmd.Flags().StringVar(&runtime, "runtime", "docker", "docker or local")
 	cmd.Flags().StringVar(&host, "docker-host", "", "address of the engine")
 	return cmd
@@ -70,7 +72,8 @@ func writeSandboxes(w io.Writer, list []sandbox.Listed, now time.Time) error {
 		if !l.Created.IsZero() {
 			age = units.HumanDuration(now.Sub(l.Created))
 		}
-		fmt.Fprintf(table, "%.12s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.Provider, l.State, age, l.User, l.Instance, l.Image)
+		fmt.Fprintf(table, "%.12s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, plain.Text(l.Provider), plain.Text(l.State), age,
+			plain.Text(l.User), plain.Text(l.Instance), plain.Text(l.Image))
 	}
 	return table.Flush()
 }

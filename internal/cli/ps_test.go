@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,4 +31,15 @@ func TestListedSandboxes(t *testing.T) {
 	assert.Equal(t, "ID            PROVIDER  STATE    AGE             USER       FRONT END  IMAGE\n"+
 		"fedcba        claude    created  About an hour   1000:50               \n"+
 		"0123456789ab  codex     running  About a minute  1000:1000  17         i:1\n", out.String())
+}
+
+// What others wrote into labels makes no row and reaches no terminal.
+func TestListedSandboxesOfOthers(t *testing.T) {
+	var out bytes.Buffer
+	evil := "x\n77\tcodex\x1b[2J"
+	list := []sandbox.Listed{{ID: "1", Provider: evil, State: evil, User: evil, Instance: evil, Image: evil}}
+	require.NoError(t, writeSandboxes(&out, list, time.Now()))
+	assert.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
+	assert.Equal(t, 5, strings.Count(out.String(), "x\ufffd77\ufffdcodex\ufffd[2J"), out.String())
+	assert.NotContains(t, out.String(), "\x1b")
 }

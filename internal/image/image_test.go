@@ -172,4 +172,13 @@ func TestList(t *testing.T) {
 	ok, err = List(t.Context(), f, &out, now)
 	require.NoError(t, err)
 	assert.True(t, ok, "an old image under another name is nobody's trouble")
+
+	// Labels are anybody's: they make no row and reach no terminal.
+	const evil = "x\na/forged:1\tcodex\x1b[2J"
+	f.held = append(f.held, docker.Held{Ref: "a/evil:1", CLI: evil, Version: evil, Protocol: evil, Problem: &docker.ImageError{Ref: "a/evil:1", Text: evil}})
+	out.Reset()
+	_, err = List(t.Context(), f, &out, now)
+	require.NoError(t, err)
+	assert.Equal(t, 5, strings.Count(out.String(), "\n"), out.String())
+	assert.NotContains(t, out.String(), "\x1b")
 }

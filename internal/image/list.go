@@ -11,6 +11,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"mcpagents/internal/plain"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/version"
 )
@@ -54,8 +55,8 @@ func List(ctx context.Context, e Engine, w io.Writer, now time.Time) (bool, erro
 			state = strings.TrimPrefix(h.Problem.Error(), "image "+h.Ref+" ")
 			usable = usable && !isDefault(h.Ref)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", h.Ref, strings.TrimSpace(h.CLI+" "+h.Version), h.Protocol,
-			units.HumanSizeWithPrecision(float64(h.Size), 3), units.HumanDuration(now.Sub(h.Created)), state)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", plain.Text(h.Ref), plain.Text(strings.TrimSpace(h.CLI+" "+h.Version)), plain.Text(h.Protocol),
+			units.HumanSizeWithPrecision(float64(h.Size), 3), units.HumanDuration(now.Sub(h.Created)), plain.Text(state))
 	}
 	for _, name := range Names() {
 		if ref := docker.DefaultImage(name); !slices.Contains(have, ref) {
