@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Runs README's quick start, line by line as it stands there, on a Debian root that has Docker's command, make and nothing
-# else of ours: no Go, no git, no npm. The engine is this machine's, by its socket; what it has built before, it has. Ends
-# with "quickstart: ok" and the time of each line.
+# else of ours: no Go, no git, no npm. The images are built under tags of its own, which no earlier run has left, so that
+# every line does its work; the engine is this machine's, by its socket, and layers that it has cached, it has. Ends with
+# "quickstart: ok" and the time of each line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 limit=${QUICKSTART_SECONDS:-900}
 image=mcp-agents-test/quickstart:1
+version=$(sed -n 's/^const Version = "\(.*\)"/\1/p' internal/version/version.go)-quickstart
+tags=("mcp-agents:$version" "mcp-agents/codex:$version" "mcp-agents/claude:$version")
 
 say() { echo "quickstart: $*" >&2; }
 
 # Bases and addresses of this machine, which a machine with the public ones need not name.
-settings=()
+settings=(-e "MAKEFLAGS=VERSION=$version" -e "LATEST=$version" -e "MCP_AGENTS_IMAGE=mcp-agents/codex:$version")
 for name in BASE NODE_BASE GO_BASE; do settings+=(-e "$name=$(images/base/ensure.sh "$name")"); done
 while IFS='=' read -r name value; do
 	value=${value#[\'\"]} value=${value%[\'\"]}
@@ -18,7 +21,7 @@ while IFS='=' read -r name value; do
 done < <(go env -changed GOPROXY GOSUMDB GOFLAGS 2>/dev/null | sed 's/^set //')
 registry=${npm_config_registry:-$(npm config ls 2>/dev/null | sed -n 's/^registry = "\(.*\)".*/\1/p' | tail -n 1)}
 [[ -z $registry ]] || settings+=(-e "npm_config_registry=$registry")
-for name in HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy MAKEFLAGS LATEST MCP_AGENTS_IMAGE; do
+for name in HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy; do
 	[[ -z ${!name:-} ]] || settings+=(-e "$name=${!name}")
 done
 
@@ -36,11 +39,17 @@ FROM $base
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends docker.io make && rm -rf /var/lib/apt/lists/*
 END
 
-# The clone, at a path that the engine sees as well: what is in the working tree, and no file that git does not know.
+# The clone, at a path that the engine sees as well: what is in the working tree, also what is not committed yet, and no
+# file that git ignores. One that was removed and is still in git's index is none.
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+log=$(mktemp)
+untag() { docker rmi "${tags[@]}" >/dev/null 2>&1 || true; }
+trap 'rm -rf "$dir" "$log"; untag' EXIT
+untag # of a run that was killed
 chmod 0755 "$dir"
-git ls-files -z --cached --others --exclude-standard | tar -c --null --ignore-failed-read -T - 2>/dev/null | tar -x -C "$dir"
+git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+	if [[ -e $file || -L $file ]]; then printf '%s\0' "$file"; fi
+done | tar -c --null -T - | tar -x -C "$dir"
 
 script='set -e
 for tool in go git npm node; do ! command -v $tool || { echo "the root has $tool" >&2; exit 1; }; done
@@ -53,7 +62,14 @@ while IFS= read -r line; do
 done
 echo "quickstart: $((SECONDS - begin)) s in all"'
 printf '%s\n' "${lines[@]}" | timeout -k 30 "$limit" docker run -i --rm -v /var/run/docker.sock:/var/run/docker.sock -v "$dir:$dir" -w "$dir" \
-	"${settings[@]}" "$image" bash -c "$script"
+	"${settings[@]}" "$image" bash -c "$script" 2>&1 | tee "$log"
+
+for tag in "${tags[@]}"; do
+	grep -q "built $tag in " "$log" || {
+		say "$tag was not built: what ran is not what a new user runs"
+		exit 1
+	}
+done
 
 grep -q '"mcpServers"' "$dir/.mcp.json" || {
 	say "the client's entry was not written"
