@@ -12,7 +12,8 @@
 //
 // Items of some sections must be covered in a sandbox of each runtime as well,
 // by tests with a part of their name that is that of a runtime. Above the last
-// line stands for how many that holds, and which tests were not run there.
+// line stands for how many that holds, which tests were not run there, and which
+// scenarios passed only when they were played again.
 package main
 
 import (
@@ -114,9 +115,16 @@ type outcome struct {
 // played is what was shown in sandboxes of one runtime.
 type played struct {
 	passed  map[int]bool
+	ran     bool     // a test did, whatever items it names
 	skipped []string // tests, with the reason
-	absent  string   // why none was run
+	whole   []string // tests that were skipped with all that they would run there
+	reason  string   // of the last of those
+	again   []string // scenarios that failed at first, with the reason
 }
+
+// absent reports that the runtime cannot be had: all that asked for it was
+// skipped. One skipped test says nothing of a runtime on which others ran.
+func (p *played) absent() bool { return !p.ran && len(p.whole) > 0 }
 
 // runtimeOf returns the runtime that a test's name names, and the rest of the name.
 func runtimeOf(name string) (runtime, rest string) {
@@ -137,12 +145,46 @@ func newOutcome() outcome {
 // pass notes a test that passed, skip one that was not run.
 func (o outcome) pass(test string) {
 	runtime, _ := runtimeOf(test)
+	p := o.runtimes[runtime]
+	if p != nil {
+		p.ran = true
+	}
 	for _, n := range numbers(test) {
 		o.passed[n] = true
-		if p := o.runtimes[runtime]; p != nil {
+		if p != nil {
 			p.passed[n] = true
 		}
 	}
+}
+
+// fail notes a test that failed.
+func (o outcome) fail(test string) {
+	for _, n := range numbers(test) {
+		o.failed[n] = true
+	}
+	runtime, _ := runtimeOf(test)
+	if p := o.runtimes[runtime]; p != nil {
+		p.ran = true
+	}
+}
+
+// again notes what a test says of a scenario that was played again.
+func (o outcome) again(test, output string) {
+	runtime, rest := runtimeOf(test)
+	p := o.runtimes[runtime]
+	if p == nil {
+		return
+	}
+	for line := range strings.Lines(output) {
+		if _, why, ok := strings.Cut(strings.TrimSpace(line), "played again: "); ok {
+			p.again = append(p.again, fmt.Sprintf("%q: %s", lastOf(rest), why))
+		}
+	}
+}
+
+// lastOf is the last part of a test's name, with its spaces.
+func lastOf(test string) string {
+	return strings.ReplaceAll(test[strings.LastIndexByte(test, '/')+1:], "_", " ")
 }
 
 func (o outcome) skip(test, output string) {
@@ -158,10 +200,11 @@ func (o outcome) skip(test, output string) {
 		}
 	}
 	if rest == "" {
-		p.absent = reason
+		p.reason = reason
+		p.whole = append(p.whole, fmt.Sprintf("%q: %s", test, reason))
 		return
 	}
-	p.skipped = append(p.skipped, fmt.Sprintf("%q: %s", strings.ReplaceAll(rest[strings.LastIndexByte(rest, '/')+1:], "_", " "), reason))
+	p.skipped = append(p.skipped, fmt.Sprintf("%q: %s", lastOf(rest), reason))
 }
 
 // read takes the output of `go test -json`. The output of what failed goes to w.
@@ -182,13 +225,12 @@ func read(r io.Reader, w io.Writer) (outcome, error) {
 			output[key] += e.Output
 		case "pass":
 			o.pass(e.Test)
+			o.again(e.Test, output[key])
 			delete(output, key)
 		case "skip":
 			o.skip(e.Test, output[key])
 		case "fail":
-			for _, n := range numbers(e.Test) {
-				o.failed[n] = true
-			}
+			o.fail(e.Test)
 			o.failures = append(o.failures, key)
 			fmt.Fprint(w, output[key])
 		}
@@ -238,15 +280,23 @@ func reportRuntimes(w io.Writer, items []item, o outcome) bool {
 	if len(boxed) == 0 {
 		return true
 	}
-	both := len(boxed)
+	both, again := len(boxed), 0
 	missing := map[int]bool{}
 	for _, runtime := range slices.Sorted(maps.Keys(o.runtimes)) {
 		p := o.runtimes[runtime]
 		for _, test := range p.skipped {
 			fmt.Fprintf(w, "contract: not in a sandbox (%s): %s\n", runtime, test)
 		}
-		if p.absent != "" {
-			fmt.Fprintf(w, "contract: nothing was run on %s: %s\n", runtime, p.absent)
+		again += len(p.again)
+		for _, scenario := range p.again {
+			fmt.Fprintf(w, "contract: played again (%s): %s\n", runtime, scenario)
+		}
+		if p.absent() {
+			fmt.Fprintf(w, "contract: nothing was run on %s: %s\n", runtime, p.reason)
+		} else {
+			for _, test := range p.whole {
+				fmt.Fprintf(w, "contract: skipped on %s, where others ran: %s\n", runtime, test)
+			}
 		}
 		for _, i := range boxed {
 			if p.passed[i.number] && !o.failed[i.number] {
@@ -256,11 +306,14 @@ func reportRuntimes(w io.Writer, items []item, o outcome) bool {
 				missing[i.number] = true
 				both--
 			}
-			if p.absent == "" {
+			if !p.absent() {
 				ok = false
 				fmt.Fprintf(w, "contract: %d %s: NOT IN A SANDBOX (%s)\n", i.number, i.text, runtime)
 			}
 		}
+	}
+	if again > 0 {
+		fmt.Fprintf(w, "contract: played again because the machine was busy: %d times\n", again)
 	}
 	fmt.Fprintf(w, "contract: on both runtimes: %d of %d\n", both, len(boxed))
 	return ok

@@ -76,6 +76,27 @@ func TestReportOfRuntimes(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"T/docker"}`,
 			"contract: nothing was run on docker: no engine: see there\ncontract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\n" +
 				"contract: on both runtimes: 0 of 3\ncontract: 4/4\n", true},
+		{"a skipped test where others passed", `{"Action":"pass","Package":"p","Test":"T/docker/all/2_4_x"}
+{"Action":"output","Package":"p","Test":"U/docker","Output":"    y_test.go:9: not today: a whim\n"}
+{"Action":"skip","Package":"p","Test":"U/docker"}`,
+			"contract: skipped on docker, where others ran: \"U/docker\": not today: a whim\ncontract: 3 three: NOT IN A SANDBOX (docker)\n" +
+				"contract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\ncontract: on both runtimes: 2 of 3\ncontract: 4/4\n", false},
+		{"a skipped test, and others that name no item", `{"Action":"skip","Package":"p","Test":"U/docker"}
+{"Action":"pass","Package":"p","Test":"V/docker"}`,
+			"contract: skipped on docker, where others ran: \"U/docker\": no reason\ncontract: 2 two: NOT IN A SANDBOX (docker)\n" +
+				"contract: 3 three: NOT IN A SANDBOX (docker)\ncontract: 4 four: NOT IN A SANDBOX (docker)\n" +
+				"contract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\ncontract: on both runtimes: 0 of 3\ncontract: 4/4\n", false},
+		{"a skipped test where others failed", `{"Action":"skip","Package":"p","Test":"U/docker"}
+{"Action":"fail","Package":"p","Test":"T/docker/all/x"}`,
+			"contract: skipped on docker, where others ran: \"U/docker\": no reason\ncontract: 2 two: NOT IN A SANDBOX (docker)\n" +
+				"contract: 3 three: NOT IN A SANDBOX (docker)\ncontract: 4 four: NOT IN A SANDBOX (docker)\n" +
+				"contract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\ncontract: on both runtimes: 0 of 3\ncontract: 4/4\n", false},
+		{"played again", `{"Action":"output","Package":"p","Test":"T/docker/all/2_3_4_x","Output":"    play.go:9: played again: ticks were 90ms late: too late\n"}
+{"Action":"output","Package":"p","Test":"T/docker/all/2_3_4_x","Output":"    play.go:9: played again: ticks were 40ms late: again\n"}
+{"Action":"pass","Package":"p","Test":"T/docker/all/2_3_4_x"}`,
+			"contract: played again (docker): \"2 3 4 x\": ticks were 90ms late: too late\ncontract: played again (docker): \"2 3 4 x\": ticks were 40ms late: again\n" +
+				"contract: not in a sandbox (local): \"4 an hour\": in memory only: an hour\n" +
+				"contract: played again because the machine was busy: 2 times\ncontract: on both runtimes: 3 of 3\ncontract: 4/4\n", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
