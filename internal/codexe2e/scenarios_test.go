@@ -38,6 +38,7 @@ func TestScenarios(t *testing.T) {
 
 // playAll plays all scenarios on a runtime and returns the front ends' pids.
 func playAll(t *testing.T, runtime string, image func(codextest.Settings) string) []int {
+	patience := codextest.NewPatience()
 	var mu sync.Mutex
 	var pids []int
 	t.Run("all", func(t *testing.T) {
@@ -47,7 +48,7 @@ func playAll(t *testing.T, runtime string, image func(codextest.Settings) string
 					t.Skip("in memory only: " + s.InMemory)
 				}
 				t.Parallel()
-				codextest.PlayPatiently(t, s, func(t testing.TB, settings codextest.Settings) codextest.Stage {
+				patience.Play(t, s, func(t testing.TB, settings codextest.Settings) codextest.Stage {
 					b := newBoxed(t, runtime, image(settings), settings)
 					mu.Lock()
 					defer mu.Unlock()

@@ -76,7 +76,8 @@ type Stage interface {
 	WrittenBack() bool
 	// Stretch is how often a time of a scenario goes into the one that passes: 1 in memory.
 	Stretch() int
-	// Late is the longest time that a mark of Settle took on its way.
+	// Late is the longest time that a mark of Settle took on its way through the
+	// bridge: how long a scenario waits for what is due, and no excuse for it.
 	Late() time.Duration
 	// MaxCommentary is the bound of a job's commentary in bytes.
 	MaxCommentary() int
