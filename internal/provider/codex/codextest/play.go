@@ -13,10 +13,10 @@ import (
 func Play(t testing.TB, stage Stage, s Scenario) { s.play(t, &Bridge{TB: t, stage: stage}) }
 
 const (
-	// busy is how late a tick comes on a machine that has no time for a process
+	// Busy is how late a tick comes on a machine that has no time for a process
 	// that wants to run: then what a scenario meant to do before a deadline may
 	// have come behind it. On a free one a tick is some milliseconds late.
-	busy = 50 * time.Millisecond
+	Busy = 50 * time.Millisecond
 	// tries is how often a scenario is played before its failure counts although
 	// the machine was busy.
 	tries = 3
@@ -42,7 +42,7 @@ type Patience struct {
 }
 
 // NewPatience returns what plays one suite.
-func NewPatience() *Patience { return &Patience{measure: measureTicks} }
+func NewPatience() *Patience { return &Patience{measure: MeasureTicks} }
 
 // Play plays a scenario on a stage that open makes. A scenario that fails while
 // the machine was busy is played again with times that are four times as long,
@@ -64,7 +64,7 @@ func (p *Patience) Play(t testing.TB, s Scenario, open func(t testing.TB, s Sett
 		if !a.Failed() {
 			return
 		}
-		if stage == nil || late < busy || try == tries {
+		if stage == nil || late < Busy || try == tries {
 			t.Error(a.words())
 			return
 		}
@@ -116,8 +116,9 @@ func writeNote(line string) error {
 // tick is how long a goroutine that measures sleeps.
 const tick = 5 * time.Millisecond
 
-// measureTicks measures how much later than due a goroutine wakes. It runs until stop.
-func measureTicks() (stop func() time.Duration) { return measureBy(time.Now) }
+// MeasureTicks measures how much later than due a goroutine wakes, which tells
+// how busy the machine is, until stop, which returns the worst.
+func MeasureTicks() (stop func() time.Duration) { return measureBy(time.Now) }
 
 func measureBy(now func() time.Time) (stop func() time.Duration) {
 	ask, worst := make(chan struct{}), make(chan time.Duration)

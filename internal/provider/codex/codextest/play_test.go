@@ -140,7 +140,7 @@ func TestMeasure(t *testing.T) {
 		assert.Equal(t, 90*time.Millisecond, stop(), "the latest tick, not the last")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		stop := measureTicks()
+		stop := MeasureTicks()
 		time.Sleep(time.Minute)
 		assert.Zero(t, stop(), "a free machine")
 	})
