@@ -3,6 +3,7 @@ package codextest
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,14 +51,17 @@ func (a *attempt) Cleanup(f func()) {
 	a.cleanup = append(a.cleanup, f)
 }
 
-// words are what was logged, or that nothing was.
-func (a *attempt) words() string {
+// words are all that was logged, or that nothing was; first is the first of it.
+func (a *attempt) words() string { return strings.Join(a.log(), "\n") }
+func (a *attempt) first() string { return a.log()[0] }
+
+func (a *attempt) log() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.said) == 0 {
-		return "it failed and did not say why"
+		return []string{"it failed and did not say why"}
 	}
-	return strings.Join(a.said, "\n")
+	return slices.Clone(a.said)
 }
 
 func (a *attempt) Fail() {

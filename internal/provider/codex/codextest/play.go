@@ -72,7 +72,7 @@ func (p *Patience) Play(t testing.TB, s Scenario, open func(t testing.TB, s Sett
 			t.Errorf("%d scenarios have failed on a busy machine, which is no excuse for one more: %s", most, a.words())
 			return
 		}
-		why := strings.Join(strings.Fields(a.words()), " ")
+		why := strings.Join(strings.Fields(a.first()), " ")
 		if _, cause, ok := strings.Cut(why, " Error: "); ok { // behind testify's trace
 			why = cause
 		}

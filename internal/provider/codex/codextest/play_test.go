@@ -115,7 +115,23 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A bridge that does not start has no excuse, and one failure without a word is one.
+func TestPatienceAfterAFailureWithoutAWord(t *testing.T) {
+	plays := 0
+	outer := &attempt{TB: t}
+	p := &Patience{measure: func() func() time.Duration { return func() time.Duration { return time.Second } }}
+	outer.run(func() {
+		p.Play(outer, Scenario{play: func(t testing.TB, _ *Bridge) {
+			if plays++; plays == 1 {
+				t.Fail()
+			}
+		}}, func(testing.TB, Settings) Stage { return still{stretch: 10} })
+	})
+	assert.False(t, outer.Failed())
+	assert.Equal(t, 2, plays)
+	assert.Contains(t, outer.words(), "did not say why")
+}
+
+// A bridge that does not start has no excuse.
 func TestPatienceWithoutAStage(t *testing.T) {
 	plays := 0
 	outer := &attempt{TB: t}
