@@ -48,15 +48,20 @@ func Send[T any](ctx context.Context, to chan<- T, v T) bool {
 const closeGrace = 50 * time.Millisecond
 
 // Abandon waits for done, helped by closing c if that is an io.Closer, and gives
-// up after a moment.
+// up after a moment. It closes c in any case: who writes into a pipe that nobody
+// reads any more must not wait.
 func Abandon(done <-chan struct{}, c any) {
+	closer, ok := c.(io.Closer)
 	select {
 	case <-done:
+		if ok {
+			_ = closer.Close()
+		}
 		return
 	default:
 	}
-	if c, ok := c.(io.Closer); ok {
-		go c.Close() // may itself wait for the read
+	if ok {
+		go closer.Close() // may itself wait for the read
 	}
 	select {
 	case <-done:
