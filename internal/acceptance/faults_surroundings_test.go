@@ -22,17 +22,23 @@ var surroundingFaults = []fault{
 	}, status: []int{137}},
 	{name: "login's directory vanishes before its token is rotated", prompt: rotatingCall, do: func(c *client) {
 		_ = os.RemoveAll(c.s.login)
-		answeredThenLeave(c)
+		rotateThenLeave(c)
 	}, status: []int{0}, told: "^ok$", says: "(failed to persist|skipped) .*Codex auth.json"},
 	{name: "login's directory is read-only when its token is rotated", on: "local", setup: asNobody, prompt: rotatingCall, do: func(c *client) {
 		require.NoError(c.t, os.Chmod(c.s.login, 0o500))
-		answeredThenLeave(c)
+		rotateThenLeave(c)
 	}, status: []int{0}, told: "^ok$", says: "failed to persist Codex auth.json"},
 	// The control of both.
-	{name: "login's token is rotated", prompt: rotatingCall, do: answeredThenLeave, status: []int{0}, told: "^ok$", says: "persisted refreshed Codex auth.json"},
+	{name: "login's token is rotated", prompt: rotatingCall, do: rotateThenLeave, status: []int{0}, told: "^ok$", says: "persisted refreshed Codex auth.json"},
 }
 
-var rotatingCall = script(up, pause, rotate, answerOK)
+// rotatingCall rotates when the fault has been made, which rotateThenLeave says.
+var rotatingCall = script(up, `{"do":"until","path":"go-on"}`, rotate, answerOK)
+
+func rotateThenLeave(c *client) {
+	require.NoError(c.t, os.WriteFile(filepath.Join(c.s.workspace, "go-on"), nil, 0o644))
+	answeredThenLeave(c)
+}
 
 // asNobody makes the front end one of a user for whom a directory's mode counts.
 func asNobody(t *testing.T, s *setting) {

@@ -93,6 +93,10 @@ func (s *server) step(m message, st step, cancelled <-chan struct{}) bool {
 		}
 	case "wait": // a cancel does not end it
 		time.Sleep(time.Duration(st.MS) * time.Millisecond)
+	case "until": // a file is there
+		for _, err := os.Stat(st.Path); err != nil; _, err = os.Stat(st.Path) {
+			time.Sleep(5 * time.Millisecond)
+		}
 	case "until-cancelled":
 		<-cancelled
 	case "stall":
