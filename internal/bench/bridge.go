@@ -76,10 +76,6 @@ func (b *bench) pingedBeside(ctx context.Context, cmd *exec.Cmd, calls int, prog
 // statusPoll: a status call that does not wait, beside a ping through an
 // attached container alone. It does not go to Codex.
 func (b *bench) statusPoll(ctx context.Context) error {
-	bare, err := b.pinged(ctx, b.bareFake())
-	if err != nil {
-		return err
-	}
 	s, err := open(ctx, b.frontEnd("docker", b.fakeImage))
 	if err != nil {
 		return err
@@ -89,20 +85,10 @@ func (b *bench) statusPoll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var times []time.Duration
-	for i := range 2200 {
-		id := 1000 + i
-		begin := time.Now()
+	return b.besidePings(ctx, "status poll, beside a bare ping", "", func(id int) error {
 		err := s.call(id, "codex-status", map[string]any{"jobId": job, "cursor": 0, "wait_ms": 0}, nil)
-		if err = errors.Join(err, s.until(ctx, fmt.Appendf(nil, `"id":%d`, id))); err != nil {
-			return err
-		}
-		if i >= 200 {
-			times = append(times, time.Since(begin))
-		}
-	}
-	b.ratio("status poll, beside a bare ping", median(times), bare, "")
-	return nil
+		return errors.Join(err, s.until(ctx, fmt.Appendf(nil, `"id":%d`, id)))
+	})
 }
 
 // retainedJobs: what the front end's memory grows by for each job that is over,

@@ -22,47 +22,47 @@ func (b *bench) bareFake() *exec.Cmd {
 // roundTrip: a ping of 200 bytes through front end and container, beside the
 // same through an attached container alone.
 func (b *bench) roundTrip(ctx context.Context) error {
-	ours, err := b.pinged(ctx, b.frontEnd("docker", b.fakeImage))
+	s, err := open(ctx, b.frontEnd("docker", b.fakeImage))
 	if err != nil {
 		return err
 	}
-	bare, err := b.pinged(ctx, b.bareFake())
+	defer func() { _ = s.kill() }()
+	return b.besidePings(ctx, "round trip of 200 bytes", "1.3", func(id int) error { return s.ping(ctx, id) })
+}
+
+// besidePings prints how long an exchange takes beside a ping through an
+// attached container alone. They take turns of 100, so that what disturbs the
+// machine disturbs both.
+func (b *bench) besidePings(ctx context.Context, what, aim string, ours func(id int) error) error {
+	bare, err := open(ctx, b.bareFake())
 	if err != nil {
 		return err
 	}
-	b.ratio("round trip of 200 bytes", ours, bare, "1.3")
+	defer func() { _ = bare.kill() }()
+	exchanges := []func(id int) error{ours, func(id int) error { return bare.ping(ctx, id) }}
+	times := make([][]time.Duration, len(exchanges))
+	for turn := range 22 {
+		for i, exchange := range exchanges {
+			for n := range 100 {
+				begin := time.Now()
+				if err := exchange(1000 + turn*100 + n); err != nil {
+					return err
+				}
+				times[i] = append(times[i], time.Since(begin))
+			}
+		}
+	}
+	warm := len(times[0]) / 10
+	b.ratio(what, median(times[0][warm:]), median(times[1][warm:]), aim)
 	return nil
 }
 
-// pinged is the median of 2,000 pings.
-func (b *bench) pinged(ctx context.Context, cmd *exec.Cmd) (time.Duration, error) {
-	s, err := startServer(cmd)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = s.close() }()
-	if _, err := io.WriteString(s.in, handshake); err != nil {
-		return 0, err
-	}
-	if err := s.until(ctx, []byte(`"id":2`)); err != nil {
-		return 0, err
-	}
-	pad := strings.Repeat("x", 120)
-	var times []time.Duration
-	for i := range 2200 {
-		id := 1000 + i
-		begin := time.Now()
-		if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"_meta":{"pad":"%s"}}}`+"\n", id, pad); err != nil {
-			return 0, err
-		}
-		if err := s.until(ctx, []byte(`"id":`+strconv.Itoa(id))); err != nil {
-			return 0, err
-		}
-		if i >= 200 {
-			times = append(times, time.Since(begin))
-		}
-	}
-	return median(times), nil
+var pad = strings.Repeat("x", 120)
+
+// ping sends a ping of 200 bytes and reads its answer.
+func (s *server) ping(ctx context.Context, id int) error {
+	_, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"ping","params":{"_meta":{"pad":"%s"}}}`+"\n", id, pad)
+	return errors.Join(err, s.until(ctx, fmt.Appendf(nil, `"id":%d`, id)))
 }
 
 const flood = 256 << 20
