@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"mcpagents/internal/login"
@@ -81,22 +82,14 @@ func (s *Sandboxed) Launch(ctx context.Context) (*Child, error) {
 func (s *Sandboxed) open(ctx context.Context, snapshot *login.Snapshot) (*Child, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	output, err := s.CLIVersion(ctx)
+	box, output, err := s.openBox(ctx)
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error()}
 	}
 	version, known := home.ParseVersion(output)
-	box, err := sandbox.Open(ctx, s.Runtime, s.spec(), s.Log)
-	if err != nil {
-		return nil, &LaunchError{Text: err.Error()}
-	}
 	child, err := s.start(ctx, box, snapshot, home.GateOf(version, known))
 	if err != nil {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-		defer cancel()
-		if closeErr := box.Close(clean); closeErr != nil {
-			s.Log.Warn("a sandbox could not be removed", "error", closeErr)
-		}
+		s.discard(ctx, box)
 		return nil, err
 	}
 	if known {
@@ -107,6 +100,37 @@ func (s *Sandboxed) open(ctx context.Context, snapshot *login.Snapshot) (*Child,
 		s.Log.Info(s.Describe(child.Version, home.GateOf(version, known)))
 	}
 	return child, nil
+}
+
+// openBox opens the sandbox while it finds out the version, which on this
+// machine takes a run of Codex. A version's error comes first: it is the reason
+// that a user can remedy.
+func (s *Sandboxed) openBox(ctx context.Context) (*sandbox.Sandbox, string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var output string
+	var versionErr error
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if output, versionErr = s.CLIVersion(ctx); versionErr != nil {
+			cancel() // the sandbox would be for nothing
+		}
+	})
+	box, err := sandbox.Open(ctx, s.Runtime, s.spec(), s.Log)
+	asking.Wait()
+	if versionErr != nil && box != nil {
+		s.discard(ctx, box)
+	}
+	return box, output, cmp.Or(versionErr, err)
+}
+
+// discard closes a sandbox in which nothing will run.
+func (s *Sandboxed) discard(ctx context.Context, box *sandbox.Sandbox) {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	if err := box.Close(clean); err != nil {
+		s.Log.Warn("a sandbox could not be removed", "error", err)
+	}
 }
 
 func (s *Sandboxed) snapshot(ctx context.Context) (*login.Snapshot, error) {
