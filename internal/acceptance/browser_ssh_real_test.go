@@ -57,7 +57,7 @@ func TestLeaseOverSSHRealParts(t *testing.T) {
 	}
 
 	call := b.startTool("evaluate_script", map[string]any{"pageId": page, "function": "() => new Promise(done => setTimeout(done, 5000))"})
-	b.waitForCall()
+	b.letItRun(time.Second)
 	b.killOne("/usr/lib/chromium/chromium-headless-shell "+browserFlags(), syscall.SIGKILL)
 	lost := b.answer(call).tool(t)
 	require.Equal(t, "browser_lease_replaced", lost.StructuredContent.Code, lost.text())

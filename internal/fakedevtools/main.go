@@ -14,8 +14,10 @@ import (
 	"time"
 )
 
-// step is one thing to do: wait (ms), say (text on stdout), warn (text on
-// stderr), stall (never answer), exit (code), flood (bytes in one result).
+// step is one thing to do: wait (ms), mark (make the file text), until (wait for
+// the file text), say (text on stdout), warn (text on stderr), stall (never
+// answer), exit (code), flood (bytes in one result). Files are named from the
+// working directory.
 type step struct {
 	Do    string
 	Text  string
@@ -107,6 +109,12 @@ func run(m message) {
 		switch s.Do {
 		case "wait":
 			time.Sleep(time.Duration(s.MS) * time.Millisecond)
+		case "mark":
+			_ = os.WriteFile(s.Text, nil, 0o644)
+		case "until":
+			for !exists(s.Text) {
+				time.Sleep(5 * time.Millisecond)
+			}
 		case "say":
 			fmt.Print(s.Text)
 		case "warn":
@@ -121,6 +129,11 @@ func run(m message) {
 		}
 	}
 	respondText(m.ID, "done", false)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func respondText(id json.RawMessage, text string, failed bool) {
