@@ -251,6 +251,9 @@ func (b *borrower) killBox() {
 	b.goOn()
 }
 
+// killToolBox kills the container of the tool server.
+func (b *borrower) killToolBox() { output(b.t, "docker", "kill", b.containerOf("browser")) }
+
 func leaves(b *borrower) { closeInput(b.client) }
 
 func sends(sig syscall.Signal) func(*borrower) {

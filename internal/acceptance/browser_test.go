@@ -204,10 +204,13 @@ func ownerUID(t *testing.T, path string) uint32 {
 }
 
 // boxID is the container in which the browser of a front end runs.
-func (c *client) boxID() string {
+func (c *client) boxID() string { return c.containerOf("chromium") }
+
+// containerOf is the front end's container with that provider's mark.
+func (c *client) containerOf(provider string) string {
 	c.t.Helper()
 	ids := strings.Fields(output(c.t, "docker", "ps", "-q", "--no-trunc", "--filter", "label="+docker.LabelInstance+"="+strconv.Itoa(c.cmd.Process.Pid),
-		"--filter", "label="+docker.LabelProvider+"=chromium"))
+		"--filter", "label="+docker.LabelProvider+"="+provider))
 	require.Len(c.t, ids, 1)
 	return ids[0]
 }

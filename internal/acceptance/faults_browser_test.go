@@ -21,9 +21,11 @@ type browserFault struct {
 	early  bool            // ... while a browser is got
 	do     func(*borrower) // the fault; nil: the helper makes it
 	args   []string
-	told   string // pattern of what the client was told; empty: nothing
-	status int    // of the front end
-	over   bool   // the front end ends by the fault; otherwise the next call works
+	after  func(*borrower) // once all is clean, before the end is waited for
+	longer time.Duration   // what the time to clean may take
+	told   string          // pattern of what the client was told; empty: nothing
+	status int             // of the front end
+	over   bool            // the front end ends by the fault; otherwise the next call works
 }
 
 // browserFaults are those of the helper, the browser, the tool server, the box
@@ -47,6 +49,11 @@ var browserFaults = []browserFault{
 	{name: "browser is killed during a call", steps: untilFault, meets: true, do: (*borrower).killBrowser, told: unknownOutcome},
 	{name: "browser freezes during a call", steps: untilFault, meets: true, do: (*borrower).freezeBrowser, told: unknownOutcome},
 	{name: "box is killed during a call", on: "docker", steps: untilFault, meets: true, do: (*borrower).killBox, told: unknownOutcome},
+	{name: "box is killed while a browser is got", on: "docker", lends: "hang", early: true, do: (*borrower).killBox, told: "browser_provisioning_failed"},
+	{name: "tool server's container is killed during a call", on: "docker", steps: stall, meets: true, do: (*borrower).killToolBox, over: true, status: 1,
+		told: unknownOutcome},
+	{name: "front end gets SIGSTOP during a call, later SIGKILL", on: "docker", steps: stall, meets: true, do: sends(syscall.SIGSTOP), args: shortLived,
+		longer: shortLifeline, after: sends(syscall.SIGKILL), over: true, status: 137},
 	{name: "client leaves while a browser is got", lends: "hang", early: true, do: leaves, over: true, told: "^-32001|^-$"},
 	{name: "client leaves during a call", steps: stall, meets: true, do: leaves, over: true, told: "browser_lease_replaced|^-$"},
 	{name: "front end gets SIGTERM while a browser is got", lends: "hang", early: true, do: sends(syscall.SIGTERM), over: true, status: 143, told: "-32001"},
@@ -115,7 +122,10 @@ func (f browserFault) round(t *testing.T, r *row, runtime string, from lender) {
 		b.begin()
 		closeInput(b.client)
 	}
-	took, l := b.clean(t, b.limit())
+	took, l := b.clean(t, b.limit()+f.longer)
+	if f.after != nil {
+		f.after(b)
+	}
 	status := b.exit(20 * time.Second)
 	if f.over {
 		told = b.lastWords(call)
@@ -123,6 +133,6 @@ func (f browserFault) round(t *testing.T, r *row, runtime string, from lender) {
 	}
 	r.record(took, l, short(told))
 	require.Zero(t, l.count(), l.String())
-	require.Less(t, took, b.limit(), "time to clean")
+	require.Less(t, took, b.limit()+f.longer, "time to clean")
 	require.Equal(t, f.status, status, "exit status")
 }
