@@ -71,6 +71,14 @@ func fakeBrowserImage(t *testing.T) string {
 // or an image from which a box and a tool server are made.
 type lender struct{ helper, tool, image string }
 
+// flags are the front end's.
+func (from lender) flags() []string {
+	if from.image != "" {
+		return []string{"--provider", "browser", "--browser_image", from.image, "--browser_network", "none"}
+	}
+	return []string{"--provider", "browser", "--browser_lease_command", from.helper, "--browser_command", from.tool}
+}
+
 // borrow starts a front end. At acquire a helper does what the scenario says; of
 // a box only "hang" is known.
 func (from lender) borrow(t *testing.T, s *setting, scenario string, times int, args ...string) *borrower {
@@ -80,7 +88,7 @@ func (from lender) borrow(t *testing.T, s *setting, scenario string, times int, 
 		b.browser, b.gets = "--remote-debugging-port", "--remote-debugging-port"
 		// No variable of the operator's choice gets to a browser: this one shows whose it is.
 		s.env = append(s.env, "NO_PROXY=ACCEPTANCE_RUN="+s.run)
-		s.args = []string{"--provider", "browser", "--browser_image", from.image, "--browser_network", "none", "--stop_grace", fmt.Sprint(grace.Seconds())}
+		s.args = append(from.flags(), "--stop_grace", fmt.Sprint(grace.Seconds()))
 		if scenario == "hang" {
 			s.args = append(s.args, "--browser_viewport", "1x1")
 		}
@@ -89,7 +97,7 @@ func (from lender) borrow(t *testing.T, s *setting, scenario string, times int, 
 		text, err := json.Marshal(map[string]any{"Dir": b.leases, "Acquire": scenario, "Times": times})
 		require.NoError(t, err)
 		s.env = append(s.env, "FAKE_LEASE="+string(text))
-		s.args = []string{"--provider", "browser", "--browser_lease_command", from.helper, "--browser_command", from.tool}
+		s.args = from.flags()
 	}
 	s.args = append(s.args, args...)
 	b.client = s.start(t)

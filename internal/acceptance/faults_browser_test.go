@@ -72,6 +72,11 @@ func makeBrowserFaults(t *testing.T, table *faultTable, runtime string) {
 	var from lender
 	if runtime == "docker" {
 		from.image = fakeBrowserImage(t)
+		start := fault{name: "browser: front end gets SIGKILL at five points of its start", points: 5, args: from.flags()}
+		t.Run("browser front end gets SIGKILL at its start", func(t *testing.T) {
+			t.Parallel()
+			start.row(t, table, runtime, from.image)
+		})
 	} else {
 		from.helper, from.tool = fakeBrowserParts(t)
 	}

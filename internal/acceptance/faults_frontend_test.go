@@ -40,7 +40,7 @@ var frontEndFaults = []fault{
 // older than two minutes.
 func (f fault) kills(t *testing.T, r *row, runtime, image string) {
 	s := newSetting(t, runtime, image)
-	s.args = []string{"--stop_grace", fmt.Sprint(grace.Seconds())}
+	s.args = append([]string{"--stop_grace", fmt.Sprint(grace.Seconds())}, f.args...)
 	untilFirst := s.firstFrame(t)
 	for i := range f.points {
 		r.rounds++
