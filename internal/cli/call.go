@@ -16,8 +16,8 @@ import (
 
 	"mcpagents/internal/call"
 	"mcpagents/internal/cli/options"
-	"mcpagents/internal/provider/codex"
 	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/stdio"
 )
 
 // maxDeadline bounds --deadline, in seconds: ten days.
@@ -120,8 +120,8 @@ func runCall(ctx context.Context, o call.Options, status *int) (err error) {
 	}
 	o.Stdin, o.Stdout, o.Stderr, o.Width = os.Stdin, os.Stdout, os.Stderr, terminalWidth(os.Stderr)
 	*status = call.Run(ctx, o)
-	if sig, ok := errors.AsType[codex.Signal](context.Cause(ctx)); ok && *status == call.StatusInterrupted {
-		*status = 128 + int(sig)
+	if sig, ok := errors.AsType[stdio.Signal](context.Cause(ctx)); ok && *status == call.StatusInterrupted {
+		*status = sig.Status()
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func supported(opts options.Options) error {
 	return home.ValidateSandbox(opts.Codex.SandboxMode)
 }
 
-// untilSignal returns a context that ends with a codex.Signal. A second signal
+// untilSignal returns a context that ends with a stdio.Signal. A second signal
 // ends the process at once: the sandboxes end by their lifelines.
 func untilSignal() (context.Context, func()) {
 	// A closed stdout must be an error that is handled, not a death by SIGPIPE.
@@ -121,9 +121,9 @@ func untilSignal() (context.Context, func()) {
 			case s := <-signals:
 				n, _ := s.(syscall.Signal)
 				if !first {
-					os.Exit(128 + int(n))
+					os.Exit(stdio.Signal(n).Status())
 				}
-				cancel(codex.Signal(n))
+				cancel(stdio.Signal(n))
 			case <-quit:
 				return
 			}

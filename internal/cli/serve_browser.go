@@ -16,7 +16,6 @@ import (
 	"mcpagents/internal/lease/helper"
 	"mcpagents/internal/lease/localtool"
 	"mcpagents/internal/provider/browser"
-	"mcpagents/internal/provider/codex"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/stdio"
@@ -61,7 +60,7 @@ func serveBrowser(opts options.Options, log *slog.Logger) int {
 	defer endSweep()
 	times := browser.DefaultTimes()
 	times.Hard, times.Idle = opts.Browser.Timeout, opts.Browser.IdleTimeout
-	return browser.Run(withBrowserSignal(ctx), browser.Config{
+	return browser.Run(ctx, browser.Config{
 		Lessor: b.lessor, Downstream: b.downstream, UploadNote: b.uploadNote, Session: job.NewID(), Viewport: opts.Browser.Viewport,
 		AppPort: opts.Browser.AppPort, LogFile: opts.Browser.LogFile, AllowedURLPatterns: opts.Browser.AllowedURLPatterns,
 		Version: version.Version, Ready: func() { log.Info("ready (provider: " + string(opts.Provider) + ")") },
@@ -142,17 +141,4 @@ func chosenEnv(names []string) (env []string) {
 		}
 	}
 	return env
-}
-
-// withBrowserSignal is ctx with a signal as its cause in the provider's words.
-func withBrowserSignal(ctx context.Context) context.Context {
-	named, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() {
-		cause := context.Cause(ctx)
-		if s, ok := errors.AsType[codex.Signal](cause); ok {
-			cause = browser.Signal(s)
-		}
-		cancel(cause)
-	})
-	return named
 }

@@ -14,7 +14,6 @@ import (
 	"mcpagents/internal/cli/options"
 	"mcpagents/internal/login"
 	"mcpagents/internal/provider/claude"
-	"mcpagents/internal/provider/codex"
 	"mcpagents/internal/provider/gemini"
 	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
@@ -84,7 +83,7 @@ func serveTools(opts options.Options, log *slog.Logger) int {
 }
 
 // namedSignal is a signal with the name under which users know it.
-type namedSignal struct{ codex.Signal }
+type namedSignal struct{ stdio.Signal }
 
 func (s namedSignal) Error() string {
 	switch s.Signal {
@@ -105,7 +104,7 @@ func withSignalNames(ctx context.Context) context.Context {
 	named, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
-		if s, ok := errors.AsType[codex.Signal](cause); ok {
+		if s, ok := errors.AsType[stdio.Signal](cause); ok {
 			cause = namedSignal{s}
 		}
 		cancel(cause)
@@ -115,8 +114,8 @@ func withSignalNames(ctx context.Context) context.Context {
 
 // exitStatus is that of a server which ended with err.
 func exitStatus(err error, log *slog.Logger) int {
-	if signal, ok := errors.AsType[codex.Signal](err); ok {
-		return 128 + int(signal)
+	if signal, ok := errors.AsType[stdio.Signal](err); ok {
+		return signal.Status()
 	}
 	if err != nil {
 		log.Error("server ended", "error", err)

@@ -12,8 +12,8 @@ import (
 
 	"mcpagents/internal/cli/options"
 	"mcpagents/internal/provider/claude"
-	"mcpagents/internal/provider/codex"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/stdio"
 	"mcpagents/internal/terminal"
 	"mcpagents/internal/wire"
 )
@@ -51,8 +51,8 @@ func shellCommand(status *int) *cobra.Command {
 
 // interrupted is the exit status after a signal, or the other one.
 func interrupted(ctx context.Context, otherwise int) int {
-	if signal, ok := context.Cause(ctx).(codex.Signal); ok {
-		return 128 + int(signal)
+	if signal, ok := context.Cause(ctx).(stdio.Signal); ok {
+		return signal.Status()
 	}
 	return otherwise
 }

@@ -128,8 +128,8 @@ type bridge struct {
 
 // Run is a bridge between the client on in and out and a downstream. It returns
 // the exit status of the process when the client, the downstream or ctx has
-// ended, the downstream is gone and the browser given back; a Signal as the
-// cause of ctx gives 128 plus its number. Run closes in, if it is an io.Closer,
+// ended, the downstream is gone and the browser given back; a stdio.Signal as
+// the cause of ctx gives 128 plus its number. Run closes in, if it is an io.Closer,
 // to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()

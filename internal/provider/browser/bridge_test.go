@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/stdio"
 )
 
 func TestPassThrough(t *testing.T) {
@@ -153,7 +155,7 @@ func TestPassThrough(t *testing.T) {
 	})
 	scenario(t, "signals", Config{}, func(t *testing.T, b *testBridge) {
 		b.send(call(3, "click", ""))
-		b.cancel(Signal(15))
+		b.cancel(stdio.Signal(15))
 		b.end(143)
 		assert.Contains(t, b.lessor.asked(), "release g1 shutdown")
 	})

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mcpagents/internal/lease"
+	"mcpagents/internal/stdio"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -124,7 +125,7 @@ func startBridge(t *testing.T, cfg Config, plan ...*fakeTool) *testBridge {
 	cfg.Lessor, cfg.Downstream, cfg.Session, cfg.Viewport, cfg.Version = b.lessor, b, testSession, "1440x900", "1.2.3"
 	cfg.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	t.Cleanup(func() { // after a failed assertion; otherwise everything has ended
-		b.cancel(Signal(9))
+		b.cancel(stdio.Signal(9))
 		b.in.Close()
 		b.outR.Close()
 		b.reading.Wait()

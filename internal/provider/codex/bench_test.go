@@ -13,6 +13,7 @@ import (
 
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func newBenchBridge(b *testing.B, t Times) *benchBridge {
 		Run(ctx, Config{Times: t, Log: slog.New(slog.DiscardHandler), Launch: func(context.Context) (*Child, error) { return child, nil }}, inR, outW)
 	}()
 	bb := &benchBridge{in: inW, out: bufio.NewReaderSize(outR, 1<<20), codexIn: bufio.NewReaderSize(stdinR, 1<<20), codexOut: stdoutW,
-		stop: func() { cancel(Signal(15)); outR.Close(); <-done }}
+		stop: func() { cancel(stdio.Signal(15)); outR.Close(); <-done }}
 	b.Cleanup(bb.stop)
 	bb.send(codextest.InitializeLine)
 	bb.line(bb.codexIn)

@@ -168,7 +168,7 @@ type launchResult struct {
 
 // Run is a bridge between the client on in and out and a Codex that cfg.Launch
 // starts. It returns the exit status of the process when the client, Codex or
-// ctx has ended and the child is closed; a Signal as the cause of ctx gives 128
+// ctx has ended and the child is closed; a stdio.Signal as the cause of ctx gives 128
 // plus its number. Run closes in, if it is an io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()

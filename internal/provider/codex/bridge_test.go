@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
 
@@ -160,7 +161,7 @@ func TestSignalAndBrokenPipe(t *testing.T) {
 			b.read()
 			b.send(codextest.InitializeLine, codextest.CallLine)
 			b.output()
-			b.cancel(Signal(15))
+			b.cancel(stdio.Signal(15))
 			assert.Empty(t, b.output(), "no errors for open requests")
 			b.end(143)
 		})
@@ -169,7 +170,7 @@ func TestSignalAndBrokenPipe(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{gate: make(chan struct{})})
 			synctest.Wait()
-			b.cancel(Signal(2))
+			b.cancel(stdio.Signal(2))
 			b.end(130)
 		})
 	})
@@ -267,7 +268,7 @@ func TestCodexThatNeverReads(t *testing.T) {
 		assert.Contains(t, b.log.String(), "codex has not read those before it")
 		b.send(codextest.BadCallLine)
 		assert.Contains(t, b.output(), "-32602", "the client is still served")
-		b.cancel(Signal(1))
+		b.cancel(stdio.Signal(1))
 		b.end(129)
 	})
 }

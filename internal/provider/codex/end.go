@@ -23,12 +23,6 @@ const (
 	closeTime = 30 * time.Second
 )
 
-// Signal is the cause with which a context of Run is cancelled when the process
-// got a signal; the number is the signal's.
-type Signal int
-
-func (s Signal) Error() string { return fmt.Sprintf("signal %d", int(s)) }
-
 // verdict is how a bridge ends.
 type verdict struct {
 	code   int
@@ -47,8 +41,8 @@ func (b *bridge) finish(v verdict) {
 // stopped ends the bridge because its context ended.
 func (b *bridge) stopped(cause error) {
 	code := 1
-	if s, ok := errors.AsType[Signal](cause); ok {
-		code = 128 + int(s)
+	if s, ok := errors.AsType[stdio.Signal](cause); ok {
+		code = s.Status()
 	}
 	b.finish(verdict{code: code, reason: cause.Error()})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
 
@@ -237,7 +238,7 @@ func startBridge(t *testing.T, cfg Config, results ...launched) *testBridge {
 		return r.codex.start(), nil
 	}
 	t.Cleanup(func() { // after a failed assertion; otherwise everything has ended
-		b.cancel(Signal(9))
+		b.cancel(stdio.Signal(9))
 		b.in.Close()
 		b.outR.Close()
 		b.reading.Wait()
