@@ -9,6 +9,7 @@ import (
 
 	"mcpagents/internal/alarm"
 	"mcpagents/internal/lease"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -123,14 +124,14 @@ type bridge struct {
 
 	work    chan func() // what ran outside of the loop has come to
 	working int         // what runs outside of it
-	verdict *verdict
+	verdict *passthrough.Verdict
 }
 
 // Run is a bridge between the client on in and out and a downstream. It returns
 // the exit status of the process when the client, the downstream or ctx has
 // ended, the downstream is gone and the browser given back; a stdio.Signal as
-// the cause of ctx gives 128 plus its number. Run closes in, if it is an io.Closer,
-// to end its reading.
+// the cause of ctx gives 128 plus its number. Run closes in, if it is an
+// io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
 	client := make(chan relay.ClientEvent)
@@ -160,21 +161,15 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	<-watching
 	relay.Abandon(read, in)
 	relay.Abandon(b.out.Close(), nil)
-	return b.verdict.code
+	return b.verdict.Code
 }
 
 // loop handles events until there is a verdict.
 func (b *bridge) loop() {
 	for b.verdict == nil {
-		var pieces <-chan relay.Piece
-		var stderr <-chan []byte
-		var ended <-chan ending
-		var taken <-chan error
-		if s := b.session; s != nil {
-			if !s.stdoutEnded && !b.out.Full() { // else the client must read first
-				pieces = s.pieces
-			}
-			stderr, ended, taken = s.stderr, s.ended, s.input.Results()
+		var child passthrough.Events
+		if b.session != nil {
+			child = b.session.Events(b.out.Full())
 		}
 		select {
 		case e := <-b.client:
@@ -182,28 +177,30 @@ func (b *bridge) loop() {
 			b.fromClient(e)
 		case <-b.orphan:
 			b.orphaned()
-		case p, ok := <-pieces:
+		case p, ok := <-child.Stdout:
 			b.fromChild(p, ok)
-		case line, ok := <-stderr:
+		case line, ok := <-child.Stderr:
 			b.fromStderr(line, ok)
-		case e := <-ended:
+		case e := <-child.Ended:
 			b.childEnded(e)
-		case err := <-taken:
-			b.session.input.Wrote(err)
+		case err := <-child.Written:
+			b.session.Input.Wrote(err)
 		case done := <-b.work:
 			b.working--
 			done()
 		case err := <-b.out.Results():
 			full := b.out.Full()
 			if b.out.Wrote(err); err != nil {
-				b.outputFailed(err)
+				b.finish(passthrough.OutputFailed(err, b.log))
 			} else if full && !b.out.Full() {
 				b.armIdle()
 			}
 		case <-b.alarms.Next():
 			b.alarms.Ring()
 		case <-b.ctx.Done():
-			b.stopped(context.Cause(b.ctx))
+			stopped := passthrough.Stopped(context.Cause(b.ctx))
+			stopped.Emit = true
+			b.finish(stopped)
 		}
 	}
 }

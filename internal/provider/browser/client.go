@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
@@ -130,7 +131,7 @@ func (b *bridge) reused(id stdio.ID) {
 	if b.open[id.Key()] == nil {
 		b.open[id.Key()] = &request{id: id, key: id.Key(), framed: b.framed} // so that the second use has its error
 	}
-	b.finish(verdict{code: 1, reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), emit: true})
+	b.finish(passthrough.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 
 func (b *bridge) fromNotification(m stdio.Message, env stdio.Envelope) {
@@ -169,7 +170,7 @@ func (b *bridge) fromCancel(m stdio.Message) {
 		r.cancelled = true
 		b.hush(r)
 		if b.phase == running {
-			b.session.input.Write(relay.Line(m, m.Raw))
+			b.session.Input.Write(relay.Line(m, m.Raw))
 		}
 	}
 }
@@ -178,7 +179,7 @@ func (b *bridge) fromCancel(m stdio.Message) {
 func (b *bridge) forward(p pending) {
 	unread := b.queueBytes
 	if b.session != nil {
-		unread += b.session.input.Queued()
+		unread += b.session.Input.Queued()
 	}
 	if unread > 0 && unread+len(p.message.Raw) > maxUnread {
 		b.log.Warn("refused a message: those before it still wait", "bytes", unread)
@@ -265,10 +266,10 @@ func (b *bridge) pass(p pending) {
 			r.generation = b.lease
 		}
 		if r.method == "initialize" {
-			b.session.initialized = true
+			b.session.Initialized = true
 		}
 	}
-	b.session.input.Write(line)
+	b.session.Input.Write(line)
 }
 
 // refuseHeld answers the browser calls in the queue. The rest keeps its order.

@@ -80,9 +80,9 @@ func (b *bridge) launchEnded(child *lease.Child, port int, err error) {
 		return
 	}
 	b.phase = opening
-	s.initialized = true
+	s.Initialized = true
 	id, _ := rawjson.Lookup(b.initialize, "id")
-	s.input.Write(rawjson.Splice(b.initialize, rawjson.Edit{At: id, With: rawjson.Encode(b.privateID(""))}))
+	s.Input.Write(rawjson.Splice(b.initialize, rawjson.Edit{At: id, With: rawjson.Encode(b.privateID(""))}))
 	b.alarms.After(b.cfg.Times.Hard, func() {
 		if b.session == s && b.phase == opening {
 			b.fail(fmt.Errorf("it has not answered initialize within %s", b.cfg.Times.Hard))
@@ -93,7 +93,7 @@ func (b *bridge) launchEnded(child *lease.Child, port int, err error) {
 // privateID is the id of a request of ours to the session's child: the
 // initialize, or what is named.
 func (b *bridge) privateID(what string) string {
-	return fmt.Sprintf("%s%s/%d%s", initializeIDs, b.cfg.Session, b.session.number, what)
+	return fmt.Sprintf("%s%s/%d%s", initializeIDs, b.cfg.Session, b.session.Number, what)
 }
 
 const listRequest = "/tools-list"
@@ -106,9 +106,9 @@ func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
 			b.fail(errors.New("it refused the client's initialize"))
 			return
 		}
-		b.session.served = true
+		b.session.Served = true
 		if b.initialized != nil {
-			b.session.input.Write(b.initialized)
+			b.session.Input.Write(b.initialized)
 		}
 		b.opened()
 	case key == "string:"+b.privateID(listRequest) && env.Result != nil:
@@ -121,7 +121,7 @@ func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
 func (b *bridge) opened() {
 	b.phase = running
 	if b.listed != nil && b.initialize != nil {
-		b.session.input.Write(append(rawjson.Encode(map[string]any{"jsonrpc": "2.0", "id": b.privateID(listRequest), "method": "tools/list"}), '\n'))
+		b.session.Input.Write(append(rawjson.Encode(map[string]any{"jsonrpc": "2.0", "id": b.privateID(listRequest), "method": "tools/list"}), '\n'))
 	}
 	if then := b.restarted; then != nil {
 		b.restarted = nil

@@ -3,6 +3,7 @@ package browser
 import (
 	"regexp"
 
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -129,7 +130,7 @@ func (b *bridge) watchStall() {
 			return
 		}
 		if b.outputBroken() && !b.gone {
-			b.finish(verdict{code: 1, emit: true, reason: "messages could not be delivered for " + b.cfg.Times.FlushStall.String() +
+			b.finish(passthrough.Verdict{Code: 1, Emit: true, Reason: "messages could not be delivered for " + b.cfg.Times.FlushStall.String() +
 				" because chrome-devtools-mcp left a frame unterminated"})
 		}
 	})

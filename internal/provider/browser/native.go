@@ -13,7 +13,7 @@ import (
 func (b *bridge) fromChild(p relay.Piece, ok bool) {
 	s := b.session
 	if !ok {
-		s.stdoutEnded = true
+		s.StdoutClosed = true
 		b.outputEnded()
 		return
 	}
@@ -92,7 +92,7 @@ func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
 			return
 		}
 		delete(b.suppressed, key)
-		b.session.served = true
+		b.session.Served = true
 		if env.Result != nil && b.listed != nil && b.toolsOf(env.Result) != nil {
 			b.sawTools(env.Result, false)
 			b.compareTools(b.annotated(env.Result))
@@ -100,7 +100,7 @@ func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
 	case !r.forwarded, r.native != nil:
 		b.log.Warn("dropped an answer of chrome-devtools-mcp that nobody asked it for")
 	case r.browser:
-		b.session.served = b.session.served || !b.session.initialized
+		b.session.Served = b.session.Served || !b.session.Initialized
 		r.native = &reply{p, env}
 		b.verify(r)
 	default:
@@ -119,8 +119,8 @@ func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
 // served notes that the child has answered its initialize, or anything at all
 // if it has got none. From here its end is the bridge's end.
 func (b *bridge) served(r *request) {
-	if r.method == "initialize" || !b.session.initialized {
-		b.session.served = true
+	if r.method == "initialize" || !b.session.Initialized {
+		b.session.Served = true
 	}
 }
 

@@ -23,7 +23,7 @@ const maxAsked = 4096
 
 // forgetQuestions makes room in what is remembered of questions.
 func (b *bridge) forgetQuestions() {
-	now := b.session.number
+	now := b.session.Number
 	maps.DeleteFunc(b.questions, func(_ string, q asked) bool { return q.session != now })
 	maps.DeleteFunc(b.askedIDs, func(_ string, session int) bool { return session != now })
 	if len(b.askedIDs) >= maxAsked {
@@ -43,16 +43,16 @@ func (b *bridge) fromQuestion(p relay.Piece, env stdio.Envelope) {
 	key := env.ID.Key()
 	last, used := b.askedIDs[key]
 	switch {
-	case used && last != s.number, strings.HasPrefix(key, "string:"+questionIDs):
+	case used && last != s.Number, strings.HasPrefix(key, "string:"+questionIDs):
 		b.aliases++
-		alias := fmt.Sprintf("%s%s/%d/%d", questionIDs, b.cfg.Session, s.number, b.aliases)
-		b.askedIDs["string:"+alias] = s.number
-		b.questions["string:"+alias] = asked{s.number, env.ID.Raw}
+		alias := fmt.Sprintf("%s%s/%d/%d", questionIDs, b.cfg.Session, s.Number, b.aliases)
+		b.askedIDs["string:"+alias] = s.Number
+		b.questions["string:"+alias] = asked{s.Number, env.ID.Raw}
 		at, _ := rawjson.Lookup(p.Data, "id")
 		p.Data = rawjson.Splice(p.Data, rawjson.Edit{At: at, With: rawjson.Encode(alias)})
 	default:
-		b.askedIDs[key] = s.number
-		b.questions[key] = asked{session: s.number}
+		b.askedIDs[key] = s.Number
+		b.questions[key] = asked{session: s.Number}
 	}
 	b.native(p, b.framed)
 }
@@ -63,12 +63,12 @@ func (b *bridge) answerFor(key string, line []byte) []byte {
 	q, known := b.questions[key]
 	delete(b.questions, key)
 	switch {
-	case known && q.session != b.session.number:
+	case known && q.session != b.session.Number:
 		return nil
 	case known && q.id != nil:
 		at, _ := rawjson.Lookup(line, "id")
 		return rawjson.Splice(line, rawjson.Edit{At: at, With: q.id})
-	case !known && b.askedIDs[key] != 0 && b.askedIDs[key] != b.session.number:
+	case !known && b.askedIDs[key] != 0 && b.askedIDs[key] != b.session.Number:
 		return nil
 	}
 	return line

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mcpagents/internal/alarm"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -56,7 +57,7 @@ func (b *bridge) settle(r *request) {
 		delete(b.open, r.key)
 	}
 	if b.gone && !b.expectsAnswers() {
-		b.finish(verdict{reason: "client disconnected", emit: true})
+		b.finish(passthrough.Verdict{Reason: "client disconnected", Emit: true})
 	}
 }
 
@@ -82,7 +83,7 @@ func (b *bridge) answer(r *request, response *stdio.Response) {
 // own queues a message of ours for the client.
 func (b *bridge) own(body []byte, framed bool, tag any) {
 	if err := b.out.Own(body, framed, tag); err != nil {
-		b.finish(verdict{code: 1, reason: err.Error()})
+		b.finish(passthrough.Verdict{Code: 1, Reason: err.Error()})
 	}
 	b.watchStall()
 }

@@ -120,7 +120,7 @@ func (b *bridge) overdue(r *request) {
 		if _, waited := b.withdraw(r); !waited {
 			b.suppressed[r.key] = struct{}{}
 			if r.method != "initialize" && b.phase == running { // MCP forbids to cancel that
-				b.session.input.Write(cancelMessage(r.id, prefix+b.hardTimeout()))
+				b.session.Input.Write(cancelMessage(r.id, prefix+b.hardTimeout()))
 			}
 		}
 		b.respondError(r, stdio.CodeAborted, fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))

@@ -61,7 +61,7 @@ func (b *bridge) refuseQuestion(r *request, id stdio.ID) {
 	if err != nil {
 		panic("codex: answer cannot be encoded: " + err.Error()) // only our own types come here
 	}
-	b.session.input.Write(append(body, '\n'))
+	b.session.Input.Write(append(body, '\n'))
 	b.sendCancel(r, "background job cannot answer")
 	b.settle(r)
 	r.job.Fail("the turn asked for unsupported interactive input; run it as a blocking call", "")

@@ -13,6 +13,7 @@ import (
 
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
@@ -31,9 +32,9 @@ func newBenchBridge(b *testing.B, t Times) *benchBridge {
 	outR, outW := io.Pipe()
 	stdinR, stdinW := io.Pipe()
 	stdoutR, stdoutW := io.Pipe()
-	child := &Child{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
+	child := &Child{Process: passthrough.Process{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
 		Wait:  func(ctx context.Context) (wire.Exit, error) { <-ctx.Done(); return wire.Exit{}, ctx.Err() },
-		Close: func(context.Context) error { stdinR.Close(); stdoutR.Close(); return nil }}
+		Close: func(context.Context) error { stdinR.Close(); stdoutR.Close(); return nil }}}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"mcpagents/internal/alarm"
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -149,7 +150,7 @@ type bridge struct {
 	initialized []byte // the line of the client's notification
 	listed      []byte // the tools/list result that was given here and not yet compared
 
-	verdict *verdict
+	verdict *passthrough.Verdict
 }
 
 // pending is a message that waits for a child.
@@ -168,8 +169,8 @@ type launchResult struct {
 
 // Run is a bridge between the client on in and out and a Codex that cfg.Launch
 // starts. It returns the exit status of the process when the client, Codex or
-// ctx has ended and the child is closed; a stdio.Signal as the cause of ctx gives 128
-// plus its number. Run closes in, if it is an io.Closer, to end its reading.
+// ctx has ended and the child is closed; a stdio.Signal as the cause of ctx gives
+// 128 plus its number. Run closes in, if it is an io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
 	client := make(chan relay.ClientEvent)
@@ -192,39 +193,33 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.Ready()
 
 	b.loop(ctx)
-	b.shutdown(ctx)
+	b.shutdown()
 
 	stopReading()
 	<-watching
 	relay.Abandon(read, in)
 	relay.Abandon(b.out.Close(), nil)
-	return b.verdict.code
+	return b.verdict.Code
 }
 
 // loop handles events until there is a verdict.
 func (b *bridge) loop(ctx context.Context) {
 	for b.verdict == nil {
-		var pieces <-chan relay.Piece
-		var stderr <-chan []byte
-		var ended <-chan ending
-		var taken <-chan error
-		if s := b.session; s != nil {
-			if !s.stdoutEnded && !b.out.Full() { // else the client must read first
-				pieces = s.pieces
-			}
-			stderr, ended, taken = s.stderr, s.ended, s.input.Results()
+		var child passthrough.Events
+		if b.session != nil {
+			child = b.session.Events(b.out.Full())
 		}
 		select {
 		case e := <-b.client:
 			b.fromClient(ctx, e)
-		case p, ok := <-pieces:
+		case p, ok := <-child.Stdout:
 			b.fromChild(p, ok)
-		case chunk, ok := <-stderr:
+		case chunk, ok := <-child.Stderr:
 			b.fromStderr(chunk, ok)
-		case e := <-ended:
+		case e := <-child.Ended:
 			b.childEnded(e)
-		case err := <-taken:
-			b.session.input.Wrote(err)
+		case err := <-child.Written:
+			b.session.Input.Wrote(err)
 		case r := <-b.launched:
 			b.launchEnded(r)
 		case <-b.closed:
@@ -234,14 +229,14 @@ func (b *bridge) loop(ctx context.Context) {
 		case err := <-b.out.Results():
 			full := b.out.Full()
 			if b.out.Wrote(err); err != nil {
-				b.outputFailed(err)
+				b.finish(passthrough.OutputFailed(err, b.log))
 			} else if full && !b.out.Full() {
 				b.drained()
 			}
 		case <-b.alarms.Next():
 			b.alarms.Ring()
 		case <-ctx.Done():
-			b.stopped(context.Cause(ctx))
+			b.finish(passthrough.Stopped(context.Cause(ctx)))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
@@ -189,9 +190,9 @@ func TestSandboxThatCannotBeDestroyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inR, inW := io.Pipe()
 		never, unblock := io.Pipe()
-		child := &Child{Stdin: discard{}, Stdout: never, Stderr: strings.NewReader(""),
+		child := &Child{Process: passthrough.Process{Stdin: discard{}, Stdout: never, Stderr: strings.NewReader(""),
 			Wait:  func(ctx context.Context) (wire.Exit, error) { <-ctx.Done(); return wire.Exit{}, ctx.Err() },
-			Close: func(context.Context) error { return errors.New("engine is gone") }}
+			Close: func(context.Context) error { return errors.New("engine is gone") }}}
 		log := &syncBuffer{}
 		code := make(chan int)
 		start := time.Now()
@@ -201,7 +202,7 @@ func TestSandboxThatCannotBeDestroyed(t *testing.T) {
 		}()
 		inW.Close()
 		assert.Equal(t, 0, <-code)
-		assert.LessOrEqual(t, time.Since(start), DefaultClientGoneGrace+closeTime+time.Second, "it does not hang")
+		assert.LessOrEqual(t, time.Since(start), DefaultClientGoneGrace+passthrough.CloseTime+time.Second, "it does not hang")
 		assert.Contains(t, log.String(), "engine is gone")
 		unblock.Close()
 	})

@@ -6,25 +6,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"mcpagents/internal/alarm"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/provider/passthrough"
 )
 
 // Child is a running codex mcp-server in a sandbox of its own.
 type Child struct {
-	Stdin  io.WriteCloser
-	Stdout io.Reader
-	Stderr io.Reader
-	// Wait returns how Codex ended, or an error if the sandbox was lost. It
-	// ends with its context.
-	Wait func(context.Context) (wire.Exit, error)
-	// Close destroys the sandbox and returns when it is verified gone and a
-	// changed login is written back. It makes reads, writes and Wait return.
-	// The bridge calls it exactly once.
-	Close func(context.Context) error
+	passthrough.Process // Close also writes a changed login back
 	// Invalidate, if set, is called once when the login proved not valid, so
 	// that nothing of it is written back.
 	Invalidate func()
@@ -65,84 +54,35 @@ func remedy(err error) string {
 // tailSize is how much of Codex's stderr is kept, in bytes.
 const tailSize = 4 << 10
 
-// ending is how a child ended.
-type ending struct {
-	exit wire.Exit
-	err  error // the sandbox was lost
-}
-
-// session is one child and the goroutines that read from it. The fields below
-// the channels belong to the event loop.
+// session is one child, as the event loop sees it.
 type session struct {
-	child  *Child
-	number int // of the launch within the bridge, from 1
-	input  *relay.Input
-	stop   context.CancelFunc
-	tasks  sync.WaitGroup
+	*passthrough.Run
+	child *Child
 
-	pieces chan relay.Piece // closed at the end of stdout
-	stderr chan []byte      // closed at the end of stderr
-	ended  chan ending
-
-	served      bool // it has answered, so that its end is the bridge's end
-	initialized bool // an initialize was sent to it
-	stdoutEnded bool
-	stderrEnded bool
-	splitter    relay.Splitter // of stdout
-	midLine     bool           // a line of it has begun and not ended
-	dropping    bool           // the native line at hand is not for the client
-	streaming   *request       // the request that the native line at hand answers
-	tail        []byte         // of stderr
-	end         *ending
-	readiness   *alarm.Alarm // by when it must have answered initialize
+	midLine   bool         // a line of its stdout has begun and not ended
+	dropping  bool         // the native line at hand is not for the client
+	streaming *request     // the request that the native line at hand answers
+	tail      []byte       // of stderr
+	readiness *alarm.Alarm // by when it must have answered initialize
 }
 
 func newSession(child *Child, number int) *session {
-	ctx, stop := context.WithCancel(context.Background())
-	s := &session{
-		child: child, number: number, stop: stop, input: relay.NewInput(child.Stdin),
-		pieces: make(chan relay.Piece), stderr: make(chan []byte), ended: make(chan ending, 1),
-	}
-	s.tasks.Go(func() {
-		defer close(s.pieces)
-		// An error is the end of stdout as well: why is what Wait tells.
-		_ = s.splitter.Split(child.Stdout, func(p relay.Piece) bool { return relay.Send(ctx, s.pieces, p) })
-	})
-	s.tasks.Go(func() {
-		defer close(s.stderr)
-		buf := make([]byte, 32<<10)
-		for {
-			n, err := child.Stderr.Read(buf)
-			if n > 0 && !relay.Send(ctx, s.stderr, []byte(string(buf[:n]))) || err != nil {
-				return
-			}
-		}
-	})
-	s.tasks.Go(func() {
-		exit, err := child.Wait(ctx)
-		s.ended <- ending{exit, err}
-	})
-	return s
+	return &session{Run: passthrough.Follow(child.Process, number, readChunks), child: child}
 }
 
-// close destroys the child and waits for the session's goroutines, at most
-// until ctx ends: a child that could not be destroyed may hold them.
-func (s *session) close(ctx context.Context) error {
-	s.stop()
-	err := s.child.Close(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.input.Wait()
-		s.tasks.Wait()
-	}()
-	select {
-	case <-done:
-		return err
-	case <-ctx.Done():
-		return errors.Join(err, errors.New("its streams did not end"))
+// readChunks yields what r gives as it comes.
+func readChunks(r io.Reader, yield func([]byte) bool) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 && !yield([]byte(string(buf[:n]))) || err != nil {
+			return
+		}
 	}
 }
+
+// ending says how the child ended.
+func (s *session) ending() string { return s.End.Reason("codex", signalName(s.End.Exit.Signal)) }
 
 func (s *session) keepTail(chunk []byte) {
 	s.tail = append(s.tail, chunk...)
@@ -162,7 +102,7 @@ func (s *session) failure() error {
 		return &LaunchError{Text: "the Codex CLI " + version + " has no mcp-server command: " +
 			"use an image with Codex 0.153.4 or earlier (0.154.0 removed the command)"}
 	}
-	text := "Codex ended before it answered initialize (" + s.end.reason() + ")"
+	text := "Codex ended before it answered initialize (" + s.ending() + ")"
 	if tail != "" {
 		text += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
@@ -128,7 +129,7 @@ func (b *bridge) reused(id stdio.ID) {
 	}
 	r.state = open
 	r.end = turn.Running
-	b.finish(verdict{code: 1, reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), emit: true})
+	b.finish(passthrough.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 
 func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdio.Envelope) {
@@ -222,7 +223,7 @@ func (b *bridge) callOf(message []byte, env stdio.Envelope) *call {
 func (b *bridge) forward(ctx context.Context, p pending) {
 	unread := b.waitingBytes
 	if b.session != nil {
-		unread += b.session.input.Queued()
+		unread += b.session.Input.Queued()
 	}
 	switch {
 	case unread > 0 && unread+len(p.message.Raw) > maxUnread:
@@ -285,9 +286,9 @@ func (b *bridge) sendToChild(p pending) {
 	}
 	if p.request != nil && p.request.method == "initialize" {
 		b.keepInitialize(p)
-		s.initialized = true
+		s.Initialized = true
 	}
-	s.input.Write(relay.Line(p.message, raw))
+	s.Input.Write(relay.Line(p.message, raw))
 	if p.request != nil {
 		b.watch(p.request)
 	}

@@ -2,59 +2,18 @@ package codex
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"mcpagents/internal/relay"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/stdio"
-	"mcpagents/internal/wire"
 )
-
-// Bounds of the wind-down.
-const (
-	// drainTime is how long the end of a child's output is waited for after
-	// the child, and how long the client may take to read what is queued.
-	drainTime = 2 * time.Second
-	// closeTime bounds the destruction of a sandbox.
-	closeTime = 30 * time.Second
-)
-
-// verdict is how a bridge ends.
-type verdict struct {
-	code   int
-	reason string
-	// emit says that requests that are still open get an error.
-	emit bool
-}
 
 // finish ends the event loop. The first verdict counts.
-func (b *bridge) finish(v verdict) {
+func (b *bridge) finish(v passthrough.Verdict) {
 	if b.verdict == nil {
 		b.verdict = &v
 	}
-}
-
-// stopped ends the bridge because its context ended.
-func (b *bridge) stopped(cause error) {
-	code := 1
-	if s, ok := errors.AsType[stdio.Signal](cause); ok {
-		code = s.Status()
-	}
-	b.finish(verdict{code: code, reason: cause.Error()})
-}
-
-// outputFailed ends the bridge because the client takes nothing more.
-func (b *bridge) outputFailed(err error) {
-	if errors.Is(err, stdio.ErrOutputClosed) {
-		b.finish(verdict{reason: "client closed its input"})
-		return
-	}
-	b.log.Error("write to the client failed", "error", err)
-	b.finish(verdict{code: 1, reason: "output error"})
 }
 
 // clientGone winds down after the end of the client's messages.
@@ -70,13 +29,13 @@ func (b *bridge) clientGone() {
 				b.answerLocally(p.request, nil)
 			}
 		}
-		b.finish(verdict{reason: "client disconnected"})
+		b.finish(passthrough.Verdict{Reason: "client disconnected"})
 		return
 	}
 	b.cancelForGone()
-	b.session.input.Close()
+	b.session.Input.Close()
 	b.alarms.After(b.cfg.ClientGoneGrace, func() {
-		b.finish(verdict{reason: "client disconnected and codex did not end"})
+		b.finish(passthrough.Verdict{Reason: "client disconnected and codex did not end"})
 	})
 }
 
@@ -105,18 +64,18 @@ func cancelMessage(id stdio.ID, reason string) []byte {
 }
 
 // childEnded takes how the child ended. Its output may still be under way.
-func (b *bridge) childEnded(e ending) {
+func (b *bridge) childEnded(e passthrough.Ending) {
 	s := b.session
-	s.end = &e
+	s.End = &e
 	switch {
-	case e.err != nil:
-		b.log.Warn("codex was lost", "error", e.err)
-	case e.exit.Signal != 0:
-		b.log.Info("codex killed by " + signalName(e.exit.Signal))
+	case e.Err != nil:
+		b.log.Warn("codex was lost", "error", e.Err)
+	case e.Exit.Signal != 0:
+		b.log.Info("codex killed by " + signalName(e.Exit.Signal))
 	default:
-		b.log.Info(fmt.Sprintf("codex exited with code %d", e.exit.Code))
+		b.log.Info(fmt.Sprintf("codex exited with code %d", e.Exit.Code))
 	}
-	b.alarms.After(drainTime, func() {
+	b.alarms.After(passthrough.DrainTime, func() {
 		if b.session == s {
 			b.sessionEnded()
 		}
@@ -126,7 +85,7 @@ func (b *bridge) childEnded(e ending) {
 
 // outputEnded goes on when the child and all of its output have ended.
 func (b *bridge) outputEnded() {
-	if s := b.session; s.end != nil && s.stdoutEnded && s.stderrEnded {
+	if b.session.Over() {
 		b.sessionEnded()
 	}
 }
@@ -137,43 +96,12 @@ func (b *bridge) sessionEnded() {
 	s := b.session
 	switch {
 	case b.gone:
-		b.finish(verdict{code: s.end.code(), reason: "client disconnected, " + s.end.reason()})
-	case s.served:
-		b.finish(verdict{code: s.end.code(), reason: s.end.reason(), emit: true})
+		b.finish(passthrough.Verdict{Code: s.End.Code(), Reason: "client disconnected, " + s.ending()})
+	case s.Served:
+		b.finish(passthrough.Verdict{Code: s.End.Code(), Reason: s.ending(), Emit: true})
 	default:
 		b.fail(s.failure())
 	}
-}
-
-// code is the exit status of the bridge for the child's end: its own, or 128+n
-// for the signals that users send, and 128 for others.
-func (e *ending) code() int {
-	if e.err != nil {
-		return 1
-	}
-	switch e.exit.Signal {
-	case 0:
-		return e.exit.Code
-	case 1, 2, 9, 15:
-		return 128 + e.exit.Signal
-	}
-	return 128
-}
-
-func (e *ending) reason() string {
-	switch {
-	case e.err != nil:
-		return "the sandbox of codex was lost: " + e.err.Error()
-	case e.exit.Reason == wire.ReasonMemory:
-		return "codex was killed because its sandbox ran out of memory; raise --memory"
-	case e.exit.Reason == wire.ReasonLifetime:
-		return "codex reached the lifetime of its sandbox"
-	case e.exit.Reason == wire.ReasonSpawnFailed:
-		return "codex could not be started: " + e.exit.Text
-	case e.exit.Signal != 0:
-		return "codex killed by " + signalName(e.exit.Signal)
-	}
-	return fmt.Sprintf("codex exited with code %d", e.exit.Code)
 }
 
 // signalName names the signals of a Linux sandbox, whatever this program runs on.
@@ -188,21 +116,16 @@ func signalName(n int) string {
 
 // shutdown answers what is owed, writes what is queued, destroys the child and
 // waits for every goroutine of the bridge.
-func (b *bridge) shutdown(ctx context.Context) {
-	b.log.Info("codex passthrough finalize: " + b.verdict.reason)
-	if b.verdict.emit {
+func (b *bridge) shutdown() {
+	b.log.Info("codex passthrough finalize: " + b.verdict.Reason)
+	if b.verdict.Emit {
 		b.takeHeld()
 		b.abortOpen()
 	}
 	if line := b.ledger.Rest(); line != "" {
 		b.log.Warn(line)
 	}
-	b.out.Finish()
-	flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	if err := b.out.Flush(flushing); err != nil && !errors.Is(err, stdio.ErrOutputClosed) {
-		b.log.Warn("answers were not written", "error", err)
-	}
-	cancel()
+	passthrough.Flush(b.out, b.log)
 	b.stopLaunch()
 	switch b.phase {
 	case launching:
@@ -213,19 +136,18 @@ func (b *bridge) shutdown(ctx context.Context) {
 		<-b.closed
 	}
 	if b.session != nil {
-		b.closeSession(ctx, b.session)
+		b.closeSession(b.session)
 	}
 }
 
 // takeHeld takes what a Codex that is still there has written of a line, if
 // that is a whole message which only lacks its LF.
 func (b *bridge) takeHeld() {
-	s := b.session
-	if s == nil || s.stdoutEnded || b.out.Full() {
+	if b.session == nil || b.out.Full() {
 		return
 	}
-	if held := s.splitter.Held(); json.Valid(held) {
-		b.fromLine(relay.Piece{Data: held, First: true, Cut: true})
+	if p, ok := b.session.Held(); ok {
+		b.fromLine(p)
 	}
 }
 
@@ -245,9 +167,9 @@ func (b *bridge) abortOpen() {
 			b.answerFromEnd(r)
 		case r.job != nil:
 			b.settle(r)
-			r.job.Fail("bridge stopped: "+b.verdict.reason, "")
+			r.job.Fail("bridge stopped: "+b.verdict.Reason, "")
 		case r.state.wanted():
-			b.respondError(r, stdio.CodeAborted, "mcp-agents: codex pass-through aborted before responding ("+b.verdict.reason+
+			b.respondError(r, stdio.CodeAborted, "mcp-agents: codex pass-through aborted before responding ("+b.verdict.Reason+
 				"); the request was still open: "+editsRemain+r.inThread())
 		}
 	}
@@ -265,10 +187,8 @@ func rank(r *request) int {
 }
 
 // closeSession destroys the child of s and waits for its goroutines.
-func (b *bridge) closeSession(ctx context.Context, s *session) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-	defer cancel()
-	if err := s.close(ctx); err != nil {
+func (b *bridge) closeSession(s *session) {
+	if err := s.Close(); err != nil {
 		b.log.Error("the sandbox of codex was not closed cleanly", "error", err)
 	}
 }

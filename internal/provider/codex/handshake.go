@@ -48,9 +48,9 @@ func (b *bridge) launchEnded(r launchResult) {
 		return
 	}
 	b.phase = opening
-	s.initialized = true
+	s.Initialized = true
 	id, _ := rawjson.Lookup(b.initialize, "id")
-	s.input.Write(rawjson.Splice(b.initialize, rawjson.Edit{At: id, With: rawjson.Encode(s.privateID("initialize"))}))
+	s.Input.Write(rawjson.Splice(b.initialize, rawjson.Edit{At: id, With: rawjson.Encode(s.privateID("initialize"))}))
 	for _, p := range b.waiting {
 		b.armReadiness(p.request)
 	}
@@ -58,7 +58,7 @@ func (b *bridge) launchEnded(r launchResult) {
 
 // privateID is the id of a request of ours to the child.
 func (s *session) privateID(what string) string {
-	return fmt.Sprintf("%scodex/%s/%d", privateIDs, what, s.number)
+	return fmt.Sprintf("%scodex/%s/%d", privateIDs, what, s.Number)
 }
 
 // fromPrivate takes the answer to a request of ours.
@@ -70,7 +70,7 @@ func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
 			b.fail(&LaunchError{Text: "Codex refused the client's initialize"})
 			return
 		}
-		s.served = true
+		s.Served = true
 		b.alarms.Cancel(s.readiness)
 		b.opened()
 	case "string:" + s.privateID("tools-list"):
@@ -83,10 +83,10 @@ func (b *bridge) opened() {
 	s := b.session
 	b.phase = running
 	if b.initialized != nil {
-		s.input.Write(b.initialized)
+		s.Input.Write(b.initialized)
 	}
 	if b.listed != nil {
-		s.input.Write(encodeLine(map[string]any{"jsonrpc": "2.0", "id": s.privateID("tools-list"), "method": "tools/list"}))
+		s.Input.Write(encodeLine(map[string]any{"jsonrpc": "2.0", "id": s.privateID("tools-list"), "method": "tools/list"}))
 	}
 	b.sendWaiting()
 }
@@ -148,7 +148,7 @@ func (b *bridge) keepInitialized() {
 // its initialize. Without a call such a child may take its time.
 func (b *bridge) armReadiness(r *request) {
 	s := b.session
-	if r == nil || r.method != "tools/call" || s == nil || s.served || !s.initialized || s.readiness != nil {
+	if r == nil || r.method != "tools/call" || s == nil || s.Served || !s.Initialized || s.readiness != nil {
 		return
 	}
 	s.readiness = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.fail(b.notReady()) })
@@ -168,7 +168,7 @@ func (b *bridge) fail(err error) {
 		b.alarms.Cancel(s.readiness)
 		b.session, b.phase = nil, closing
 		go func() {
-			b.closeSession(context.Background(), s)
+			b.closeSession(s)
 			b.closed <- struct{}{}
 		}()
 	}

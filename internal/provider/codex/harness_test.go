@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
@@ -86,9 +87,8 @@ func (f *fakeCodex) start() *Child {
 	}
 	f.stdout, f.stderr, f.end = stdoutW, stderrW, end
 	f.playing.Go(func() { f.play(stdinR, stdoutW, stderrW, end) })
-	return &Child{
-		Invalidate: func() { f.invalidated++ },
-		Stdin:      stdinW, Stdout: stdoutR, Stderr: stderrR, Version: f.version, Agents: !f.old,
+	process := passthrough.Process{
+		Stdin: stdinW, Stdout: stdoutR, Stderr: stderrR,
 		Wait: func(ctx context.Context) (wire.Exit, error) {
 			select {
 			case e := <-exit:
@@ -111,6 +111,7 @@ func (f *fakeCodex) start() *Child {
 			return nil
 		},
 	}
+	return &Child{Process: process, Invalidate: func() { f.invalidated++ }, Version: f.version, Agents: !f.old}
 }
 
 func (f *fakeCodex) play(stdin io.Reader, stdout, stderr io.Writer, end func(wire.Exit, string)) {

@@ -13,6 +13,7 @@ import (
 
 	"mcpagents/internal/login"
 	"mcpagents/internal/provider/codex/home"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/selinux"
 	"mcpagents/internal/trust"
@@ -126,7 +127,7 @@ func (s *Sandboxed) openBox(ctx context.Context) (*sandbox.Sandbox, string, erro
 
 // discard closes a sandbox in which nothing will run.
 func (s *Sandboxed) discard(ctx context.Context, box *sandbox.Sandbox) {
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), passthrough.CloseTime)
 	defer cancel()
 	if err := box.Close(clean); err != nil {
 		s.Log.Warn("a sandbox could not be removed", "error", err)
@@ -209,7 +210,8 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error() + s.deniedHint(err)}
 	}
-	return &Child{Stdin: proc.Stdin(), Stdout: proc.Stdout(), Stderr: proc.Stderr(), Wait: proc.Wait, Invalidate: snapshot.Invalidate,
+	return &Child{Invalidate: snapshot.Invalidate, Process: passthrough.Process{
+		Stdin: proc.Stdin(), Stdout: proc.Stdout(), Stderr: proc.Stderr(), Wait: proc.Wait,
 		Close: func(ctx context.Context) error {
 			defer snapshot.Release()
 			_, stopErr := proc.Stop(ctx)
@@ -217,7 +219,7 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 				s.Log.Debug("the sandbox was gone before its end", "error", lost)
 			}
 			return box.Close(ctx)
-		}}, nil
+		}}}, nil
 }
 
 func (s *Sandboxed) dir() string {

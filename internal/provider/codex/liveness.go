@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"mcpagents/internal/provider/passthrough"
 )
 
 // watch arms the deadlines of a request that Codex now has. Idle is renewed by
@@ -129,6 +131,6 @@ func (b *bridge) tearDown(r *request) { b.endForWedge(r.teardownReason()) }
 
 func (b *bridge) endForWedge(reason string) {
 	if !b.gone {
-		b.finish(verdict{code: 1, reason: reason, emit: true})
+		b.finish(passthrough.Verdict{Code: 1, Reason: reason, Emit: true})
 	}
 }

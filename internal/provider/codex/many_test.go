@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func (w *wildCodex) start() *Child {
 		w.serve(stdinR)
 		stdoutW.Close()
 	}()
-	return &Child{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
+	return &Child{Process: passthrough.Process{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
 		Wait: func(ctx context.Context) (wire.Exit, error) {
 			select {
 			case <-done:
@@ -59,7 +60,7 @@ func (w *wildCodex) start() *Child {
 			stdoutR.Close()
 			<-done
 			return nil
-		}}
+		}}}
 }
 
 // write writes whole lines, cut anywhere.

@@ -13,7 +13,7 @@ import (
 func (b *bridge) fromChild(p relay.Piece, ok bool) {
 	s := b.session
 	if !ok {
-		s.stdoutEnded, s.midLine = true, false
+		s.StdoutClosed, s.midLine = true, false
 		b.outputEnded()
 		return
 	}
@@ -45,7 +45,7 @@ func (b *bridge) fromChild(p relay.Piece, ok bool) {
 // fromLine takes a whole line. One without its LF is the last that Codex wrote:
 // a complete message is delivered as one, anything else stays half a line.
 func (b *bridge) fromLine(p relay.Piece) {
-	if seen := stdio.Scan(p.Data); !p.Cut && b.session.served && seen.IsNotification() && seen.Method != "codex/event" {
+	if seen := stdio.Scan(p.Data); !p.Cut && b.session.Served && seen.IsNotification() && seen.Method != "codex/event" {
 		b.native(p, b.framed) // nothing hangs on it, so it need not be checked byte by byte
 		return
 	}
@@ -53,7 +53,7 @@ func (b *bridge) fromLine(p relay.Piece) {
 	if err == nil && p.Cut {
 		p = relay.Piece{Data: append(p.Data, '\n'), First: true, Last: true}
 	}
-	if err != nil && !b.session.served {
+	if err != nil && !b.session.Served {
 		b.session.keepTail(p.Data) // such as why Codex will not serve
 	}
 	switch {
@@ -180,8 +180,8 @@ func (b *bridge) native(p relay.Piece, framed bool) {
 // if it has got none. From here its end is the bridge's end.
 func (b *bridge) served(r *request) {
 	s := b.session
-	if r.method == "initialize" || !s.initialized {
-		s.served = true
+	if r.method == "initialize" || !s.Initialized {
+		s.Served = true
 		b.alarms.Cancel(s.readiness)
 	}
 }
@@ -191,7 +191,7 @@ func (b *bridge) served(r *request) {
 func (b *bridge) fromStderr(chunk []byte, ok bool) {
 	s := b.session
 	if !ok {
-		s.stderr, s.stderrEnded = nil, true
+		s.StderrClosed = true
 		b.outputEnded()
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"mcpagents/internal/alarm"
 	"mcpagents/internal/job"
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
@@ -129,7 +130,7 @@ func (b *bridge) answerOf(r *request, response *stdio.Response, j *job.Job) {
 // own queues a message of ours for the client.
 func (b *bridge) own(body []byte, framed bool, tag any) {
 	if err := b.out.Own(body, framed, tag); err != nil {
-		b.finish(verdict{code: 1, reason: err.Error()})
+		b.finish(passthrough.Verdict{Code: 1, Reason: err.Error()})
 	}
 	if b.midLine() {
 		b.watchStall()

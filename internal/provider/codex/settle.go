@@ -34,7 +34,7 @@ func (b *bridge) stopTurn(r *request) {
 
 func (b *bridge) sendCancel(r *request, reason string) {
 	if b.session != nil {
-		b.session.input.Write(cancelMessage(r.id, "mcp-agents: "+reason))
+		b.session.Input.Write(cancelMessage(r.id, "mcp-agents: "+reason))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"mcpagents/internal/provider/codex/home"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/wire"
 )
@@ -45,7 +46,7 @@ func (s *Sandboxed) Shell(ctx context.Context, argv []string, pty *wire.Resize) 
 			Watch: []string{s.Login.Credential}, Changed: func(c wire.Collected) { snapshot.Rotated(c.Name, c.Data, s.Log) }})
 	}()
 	if err != nil {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), passthrough.CloseTime)
 		defer cancel()
 		return nil, nil, errors.Join(fmt.Errorf("start a shell: %w", err), close(clean))
 	}

@@ -1,6 +1,10 @@
 package codex
 
-import "slices"
+import (
+	"slices"
+
+	"mcpagents/internal/provider/passthrough"
+)
 
 // maxSuppressed bounds the answers that Codex still owes for requests that were
 // answered or given up here. One that owes so many is not going to answer.
@@ -30,11 +34,11 @@ func (b *bridge) suppress(r *request) {
 // owesTooMuch gives up a Codex that does not answer: the whole bridge, or only
 // the child if it has served nothing.
 func (b *bridge) owesTooMuch() {
-	if b.session != nil && !b.session.served {
+	if b.session != nil && !b.session.Served {
 		b.fail(b.notReady())
 		return
 	}
-	b.finish(verdict{code: 1, reason: "late-response suppression limit reached", emit: true})
+	b.finish(passthrough.Verdict{Code: 1, Reason: "late-response suppression limit reached", Emit: true})
 }
 
 // rememberEnd notes a request whose turn has ended without an answer.
