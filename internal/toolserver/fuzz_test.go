@@ -24,7 +24,7 @@ func FuzzParams(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, params []byte) {
-		assert.Contains(t, protocolVersions, negotiate(params))
+		assert.Contains(t, protocolVersions, ProtocolVersion(params))
 		if id := cancelledID(params); id.Usable() {
 			assert.True(t, json.Valid(id.Raw))
 		}

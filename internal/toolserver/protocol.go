@@ -22,10 +22,10 @@ const (
 // protocolVersions are the versions that are spoken, newest first.
 var protocolVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"}
 
-// negotiate returns the client's protocol version if it is spoken here. For any
-// other value, also one of a wrong type, it offers the newest: whether that
+// ProtocolVersion returns the client's version, from the params of its initialize,
+// if it is spoken here. For any other value, also one of a wrong type, it offers the newest: whether that
 // will do is for the client to decide, and an error would end the session.
-func negotiate(params json.RawMessage) string {
+func ProtocolVersion(params json.RawMessage) string {
 	members, _ := object(params)
 	version, _ := text(members["protocolVersion"])
 	if slices.Contains(protocolVersions, version) {

@@ -93,7 +93,7 @@ func (s *session) answer(ctx context.Context, req *stdio.Request) *stdio.Respons
 			s.config.Initialized()
 		}
 		return &stdio.Response{Result: initializeResult{
-			ProtocolVersion: negotiate(req.Params),
+			ProtocolVersion: ProtocolVersion(req.Params),
 			Capabilities:    map[string]map[string]any{"tools": {}},
 			ServerInfo:      serverInfo{s.config.Name, s.config.Version},
 		}}

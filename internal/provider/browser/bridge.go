@@ -81,12 +81,11 @@ type bridge struct {
 	alarms *alarm.Clock
 	out    *relay.Output
 
-	client <-chan relay.ClientEvent // nil after its end
-	framed bool                     // the client's latest message was a frame
-	gone   bool                     // the client has sent its last message
+	client *passthrough.Client // its Messages is nil after their end
+	framed bool                // the client's latest message was a frame
+	gone   bool                // the client has sent its last message
 
-	orphan  <-chan struct{} // closed when the client's process has ended
-	silence *alarm.Alarm    // by when a client that sends nothing counts as gone
+	silence *alarm.Alarm // by when a client that sends nothing counts as gone
 
 	open       map[string]*request // by id key
 	sequence   uint64              // of requests
@@ -134,7 +133,7 @@ type bridge struct {
 // io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
-	client := make(chan relay.ClientEvent)
+	client := passthrough.Attend(in, cfg.MaxMessage, cfg.Watchdog)
 	b := &bridge{
 		cfg: cfg, ctx: ctx, log: cfg.Log, alarms: alarm.New(), out: relay.NewOutput(out), client: client,
 		open: map[string]*request{}, suppressed: map[string]struct{}{}, questions: map[string]asked{}, askedIDs: map[string]int{},
@@ -143,13 +142,6 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.asking, b.stopAsks = context.WithCancel(context.WithoutCancel(ctx))
 	defer b.stopAsks()
 	b.log.Info("browser passthrough: session_id=" + cfg.Session)
-	reading, stopReading := context.WithCancel(context.Background())
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		relay.ReadClient(reading, in, cfg.MaxMessage, client)
-	}()
-	watching := b.guardParent(reading, cfg.Watchdog)
 	b.heard()
 	b.launch()
 	cfg.Ready()
@@ -157,9 +149,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.loop()
 	b.shutdown()
 
-	stopReading()
-	<-watching
-	relay.Abandon(read, in)
+	client.Leave()
 	relay.Abandon(b.out.Close(), nil)
 	return b.verdict.Code
 }
@@ -172,10 +162,10 @@ func (b *bridge) loop() {
 			child = b.session.Events(b.out.Full())
 		}
 		select {
-		case e := <-b.client:
+		case e := <-b.client.Messages:
 			b.heard()
 			b.fromClient(e)
-		case <-b.orphan:
+		case <-b.client.Died:
 			b.orphaned()
 		case p, ok := <-child.Stdout:
 			b.fromChild(p, ok)

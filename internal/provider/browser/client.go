@@ -97,7 +97,7 @@ func (b *bridge) fromRequest(m stdio.Message, env stdio.Envelope) {
 	b.open[r.key] = r
 	r.browser = b.callsBrowser(m.Raw, env)
 	r.hard = b.alarms.After(b.cfg.Times.Hard, func() { b.overdue(r) })
-	if handshake(r.method) {
+	if passthrough.Handshake(r.method) {
 		r.message = m
 		_, r.page = rawjson.Lookup(m.Raw, "params", "cursor")
 		r.handshake = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })

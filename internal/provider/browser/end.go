@@ -21,7 +21,7 @@ func (b *bridge) finish(v passthrough.Verdict) {
 // the questions of its handshake at once still reads the answers; a call is not
 // waited for, since its browser is given back.
 func (b *bridge) clientGone() {
-	b.gone, b.client = true, nil
+	b.gone, b.client.Messages = true, nil
 	gone := passthrough.Verdict{Reason: "client disconnected", Emit: true}
 	if !b.expectsAnswers() {
 		b.finish(gone)
@@ -33,7 +33,7 @@ func (b *bridge) clientGone() {
 // expectsAnswers reports whether a question of the handshake is open.
 func (b *bridge) expectsAnswers() bool {
 	for _, r := range b.open {
-		if handshake(r.method) {
+		if passthrough.Handshake(r.method) {
 			return true
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"mcpagents/internal/lease"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
@@ -27,21 +27,11 @@ const (
 	closing                // one is being killed: a call then starts another one
 )
 
-// protocolVersions are those of MCP that an initialize answered here accepts,
-// the latest first.
-var protocolVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"}
-
 // knownTools is the tools/list result of chrome-devtools-mcp 1.11.0, for a
 // client that asks before one runs.
 //
 //go:embed tools.json
 var knownTools []byte
-
-// handshake reports whether a method is answered here when the downstream does
-// not.
-func handshake(method string) bool {
-	return method == "initialize" || method == "tools/list" || method == "ping"
-}
 
 // launch starts a downstream. At most one launch is under way.
 func (b *bridge) launch() {
@@ -161,7 +151,7 @@ func (b *bridge) dropOutstanding() {
 			b.settle(r)
 		case r.browser:
 			b.respondRaw(r, replacedAfter(nil, "the browser's tool server was started anew while this call ran"))
-		case handshake(r.method):
+		case passthrough.Handshake(r.method):
 			r.forwarded = false
 			again = append(again, pending{message: r.message, request: r})
 			b.queueBytes += len(r.message.Raw)
@@ -269,7 +259,7 @@ func (b *bridge) keepInitialized() {
 func (b *bridge) answerLocally(r *request, err error) {
 	switch r.method {
 	case "initialize":
-		b.respond(r, b.localInitialize())
+		b.respond(r, passthrough.Initialize(b.initialize, b.cfg.Version))
 	case "tools/list":
 		if b.listed = b.list; b.listed == nil {
 			b.listed = b.annotated(bytes.TrimSpace(knownTools))
@@ -282,22 +272,4 @@ func (b *bridge) answerLocally(r *request, err error) {
 	default:
 		b.respondError(r, stdio.CodeMethodNotFound, "method not found")
 	}
-}
-
-// localInitialize is our own answer to the saved initialize.
-func (b *bridge) localInitialize() any {
-	version := protocolVersions[0]
-	at, _ := rawjson.Lookup(b.initialize, "params", "protocolVersion")
-	if asked, _ := rawjson.Text(at.Of(b.initialize)); slices.Contains(protocolVersions, asked) {
-		version = asked
-	}
-	type serverInfo struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	return struct {
-		ProtocolVersion string          `json:"protocolVersion"`
-		Capabilities    json.RawMessage `json:"capabilities"`
-		ServerInfo      serverInfo      `json:"serverInfo"`
-	}{version, json.RawMessage(`{"tools":{"listChanged":true}}`), serverInfo{"mcp-agents", b.cfg.Version}}
 }

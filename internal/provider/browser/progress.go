@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcpagents/internal/alarm"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 )
 
@@ -53,7 +54,7 @@ func (b *bridge) tell(r *request, text string) {
 	p := r.progress
 	if !b.out.Full() { // else it can wait: the next one says the same
 		p.count++
-		b.own(notification("notifications/progress", struct {
+		b.own(passthrough.Notification("notifications/progress", struct {
 			Token    json.RawMessage `json:"progressToken"`
 			Progress int             `json:"progress"`
 			Message  string          `json:"message"`

@@ -77,7 +77,7 @@ func (b *bridge) answer(r *request, response *stdio.Response) {
 	if b.answered = append(b.answered, r.key); len(b.answered) > rememberedAnswers {
 		b.answered = b.answered[1:]
 	}
-	b.own(encodeResponse(r.id, response), r.framed, r.key)
+	b.own(passthrough.Response(r.id, response), r.framed, r.key)
 }
 
 // own queues a message of ours for the client.

@@ -3,7 +3,6 @@ package browser
 import (
 	"mcpagents/internal/lease"
 	"mcpagents/internal/rawjson"
-	"mcpagents/internal/stdio"
 )
 
 // Codes of the results that are ours.
@@ -108,22 +107,4 @@ func replacedAfter(native []byte, why string) []byte {
 	out := append([]byte(`{"content":`), content...)
 	out = append(append(out, `,"structuredContent":`...), structured...)
 	return append(out, `,"isError":true}`...)
-}
-
-// encodeResponse encodes an answer of ours.
-func encodeResponse(id stdio.ID, response *stdio.Response) []byte {
-	body, err := stdio.EncodeResponse(id, response)
-	if err != nil {
-		panic("browser: answer cannot be encoded: " + err.Error()) // only our own types come here
-	}
-	return body
-}
-
-// notification encodes a notification of ours.
-func notification(method string, params any) []byte {
-	body, err := stdio.EncodeNotification(method, params)
-	if err != nil {
-		panic("browser: notification cannot be encoded: " + err.Error()) // only our own types come here
-	}
-	return body
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 )
 
@@ -105,7 +106,7 @@ func (b *bridge) compareTools(result []byte) {
 		return
 	}
 	if !sameTools(b.listed, result) {
-		b.own(notification("notifications/tools/list_changed", nil), b.framed, nil)
+		b.own(passthrough.Notification("notifications/tools/list_changed", nil), b.framed, nil)
 	}
 	b.listed, b.list = nil, result
 }

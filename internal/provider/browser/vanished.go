@@ -1,31 +1,8 @@
 package browser
 
-import (
-	"context"
-
-	"mcpagents/internal/stdio"
-)
-
-// A client may vanish without closing its end of the pipes: it hangs, or a
-// wrapper holds them open. What is here finds that out, where it is asked for,
-// and then goes on as if the input had ended.
-
-// guardParent starts the watchdog. The channel that it returns is closed when it
-// has ended, which the end of ctx makes it do.
-func (b *bridge) guardParent(ctx context.Context, dog stdio.Watchdog) <-chan struct{} {
-	ended, orphan := make(chan struct{}), make(chan struct{})
-	b.orphan = orphan
-	go func() {
-		defer close(ended)
-		if dog.Wait(ctx) {
-			close(orphan)
-		}
-	}()
-	return ended
-}
-
+// orphaned goes on as if the input had ended, because the client's process has.
 func (b *bridge) orphaned() {
-	b.orphan = nil
+	b.client.Died = nil
 	b.log.Info("the client's process has ended")
 	b.clientGone()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mcpagents/internal/lease"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/stdio"
 )
@@ -120,7 +121,7 @@ func (b *bridge) overdue(r *request) {
 		if _, waited := b.withdraw(r); !waited {
 			b.suppressed[r.key] = struct{}{}
 			if r.method != "initialize" && b.phase == running { // MCP forbids to cancel that
-				b.session.Input.Write(cancelMessage(r.id, prefix+b.hardTimeout()))
+				b.session.Input.Write(passthrough.Cancel(r.id, prefix+b.hardTimeout()))
 			}
 		}
 		b.respondError(r, stdio.CodeAborted, fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))
@@ -147,13 +148,6 @@ func (b *bridge) unstick() {
 			}
 		})
 	}
-}
-
-func cancelMessage(id stdio.ID, reason string) []byte {
-	return append(notification("notifications/cancelled", struct {
-		RequestID stdio.ID `json:"requestId"`
-		Reason    string   `json:"reason"`
-	}{id, reason}), '\n')
 }
 
 func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }

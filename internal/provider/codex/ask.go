@@ -2,6 +2,7 @@ package codex
 
 import (
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
@@ -56,11 +57,8 @@ func (b *bridge) inThread(params []byte) *request {
 
 // refuseQuestion answers Codex, and fails the job that cannot go on.
 func (b *bridge) refuseQuestion(r *request, id stdio.ID) {
-	body, err := stdio.EncodeResponse(id, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeMethodNotFound,
+	body := passthrough.Response(id, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeMethodNotFound,
 		Message: "interactive requests are not available for background jobs"}})
-	if err != nil {
-		panic("codex: answer cannot be encoded: " + err.Error()) // only our own types come here
-	}
 	b.session.Input.Write(append(body, '\n'))
 	b.sendCancel(r, "background job cannot answer")
 	b.settle(r)

@@ -112,11 +112,10 @@ type bridge struct {
 	alarms *alarm.Clock
 	out    *relay.Output
 
-	client <-chan relay.ClientEvent // nil after its end
-	framed bool                     // the client's latest message was a frame
-	gone   bool                     // the client has sent its last message
-	orphan <-chan struct{}          // closed when the watchdog saw the client's process die
-	idle   *alarm.Alarm             // by when the client must send something
+	client *passthrough.Client // its Messages is nil after their end
+	framed bool                // the client's latest message was a frame
+	gone   bool                // the client has sent its last message
+	idle   *alarm.Alarm        // by when the client must send something
 
 	open     map[string]*request // by id key
 	sequence uint64              // of requests
@@ -173,7 +172,7 @@ type launchResult struct {
 // 128 plus its number. Run closes in, if it is an io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
-	client := make(chan relay.ClientEvent)
+	client := passthrough.Attend(in, cfg.MaxMessage, cfg.Watchdog)
 	b := &bridge{
 		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: alarm.New(), out: relay.NewOutput(out),
 		client: client, ctx: ctx, open: map[string]*request{}, suppressed: map[string]*request{},
@@ -181,13 +180,6 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
 	}
 	b.jobs = b.newJobs()
-	reading, stopReading := context.WithCancel(context.Background())
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		relay.ReadClient(reading, in, cfg.MaxMessage, client)
-	}()
-	watching := b.guardParent(reading, cfg.Watchdog)
 	b.heard()
 	b.launch(ctx)
 	cfg.Ready()
@@ -195,9 +187,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.loop(ctx)
 	b.shutdown()
 
-	stopReading()
-	<-watching
-	relay.Abandon(read, in)
+	client.Leave()
 	relay.Abandon(b.out.Close(), nil)
 	return b.verdict.Code
 }
@@ -210,7 +200,7 @@ func (b *bridge) loop(ctx context.Context) {
 			child = b.session.Events(b.out.Full())
 		}
 		select {
-		case e := <-b.client:
+		case e := <-b.client.Messages:
 			b.fromClient(ctx, e)
 		case p, ok := <-child.Stdout:
 			b.fromChild(p, ok)
@@ -224,7 +214,7 @@ func (b *bridge) loop(ctx context.Context) {
 			b.launchEnded(r)
 		case <-b.closed:
 			b.childClosed(ctx)
-		case <-b.orphan:
+		case <-b.client.Died:
 			b.orphaned()
 		case err := <-b.out.Results():
 			full := b.out.Full()

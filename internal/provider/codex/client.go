@@ -106,7 +106,7 @@ func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Env
 		r.turn = b.newTurn(r, c.tool.name, m.Raw, c.arguments)
 		b.tellProgress(r, m.Raw)
 	}
-	if handshake(r.method) {
+	if passthrough.Handshake(r.method) {
 		r.handshake = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
 	}
 	b.forward(ctx, pending{message: m, request: r, call: c})

@@ -18,13 +18,13 @@ func (b *bridge) finish(v passthrough.Verdict) {
 
 // clientGone winds down after the end of the client's messages.
 func (b *bridge) clientGone() {
-	b.gone, b.client, b.orphan = true, nil, nil
+	b.gone, b.client.Messages, b.client.Died = true, nil, nil
 	b.alarms.Cancel(b.idle)
 	if b.phase != running {
 		// Nobody waits for a launch any more, but a client that sent its
 		// questions at once still reads the answers.
 		for _, p := range b.takeWaiting() {
-			if p.request != nil && handshake(p.request.method) {
+			if p.request != nil && passthrough.Handshake(p.request.method) {
 				b.keepInitialize(p)
 				b.answerLocally(p.request, nil)
 			}
@@ -54,13 +54,6 @@ func (b *bridge) cancelForGone() {
 			b.sendCancel(r, "client disconnected")
 		}
 	}
-}
-
-func cancelMessage(id stdio.ID, reason string) []byte {
-	return append(notification("notifications/cancelled", struct {
-		RequestID stdio.ID `json:"requestId"`
-		Reason    string   `json:"reason"`
-	}{id, reason}), '\n')
 }
 
 // childEnded takes how the child ended. Its output may still be under way.

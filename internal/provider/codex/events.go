@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
@@ -133,5 +134,5 @@ func (b *bridge) sendProgress(r *request, m turn.Message) {
 	}
 	r.held = nil
 	delete(b.holding, r)
-	b.own(notification("notifications/progress", m), r.framed, progressTag{r.key})
+	b.own(passthrough.Notification("notifications/progress", m), r.framed, progressTag{r.key})
 }

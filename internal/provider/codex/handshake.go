@@ -6,19 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/relay"
 	"mcpagents/internal/stdio"
 )
-
-// protocolVersions are those of MCP that an initialize answered here accepts,
-// the latest first.
-var protocolVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"}
-
-// handshake reports whether a method is answered here when Codex does not.
-func handshake(method string) bool {
-	return method == "initialize" || method == "tools/list" || method == "ping"
-}
 
 // launch starts a child in the background. At most one launch is under way.
 func (b *bridge) launch(ctx context.Context) {
@@ -107,7 +99,7 @@ func (b *bridge) compareTools(result []byte) {
 		return
 	}
 	if !sameTools(b.listed, b.tools.curate(result, rawjson.Span{Start: 0, End: len(result)})) {
-		b.own(notification("notifications/tools/list_changed", nil), b.framed, nil)
+		b.own(passthrough.Notification("notifications/tools/list_changed", nil), b.framed, nil)
 	}
 	b.listed = nil
 }
@@ -204,7 +196,7 @@ func (b *bridge) childClosed(ctx context.Context) {
 func (b *bridge) answerLocally(r *request, err error) {
 	switch r.method {
 	case "initialize":
-		b.respond(r, b.localInitialize())
+		b.respond(r, passthrough.Initialize(b.initialize, b.cfg.Version))
 	case "tools/list":
 		b.listed = b.tools.local()
 		b.respond(r, json.RawMessage(b.listed))
@@ -221,24 +213,6 @@ func (b *bridge) answerLocally(r *request, err error) {
 	default:
 		b.respondError(r, stdio.CodeMethodNotFound, "Method not found")
 	}
-}
-
-// localInitialize is our own answer to the saved initialize.
-func (b *bridge) localInitialize() any {
-	version := protocolVersions[0]
-	at, _ := rawjson.Lookup(b.initialize, "params", "protocolVersion")
-	if asked, _ := rawjson.Text(at.Of(b.initialize)); slices.Contains(protocolVersions, asked) {
-		version = asked
-	}
-	type serverInfo struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
-	return struct {
-		ProtocolVersion string          `json:"protocolVersion"`
-		Capabilities    json.RawMessage `json:"capabilities"`
-		ServerInfo      serverInfo      `json:"serverInfo"`
-	}{version, json.RawMessage(`{"tools":{"listChanged":true}}`), serverInfo{"mcp-agents", b.cfg.Version}}
 }
 
 // toolError is a tool's result that says what went wrong.

@@ -120,11 +120,7 @@ func (b *bridge) answerOf(r *request, response *stdio.Response, j *job.Job) {
 	if len(b.answered) > rememberedAnswers {
 		b.answered = b.answered[1:]
 	}
-	body, err := stdio.EncodeResponse(r.id, response)
-	if err != nil {
-		panic("codex: answer cannot be encoded: " + err.Error()) // only our own types come here
-	}
-	b.own(body, r.framed, r.key)
+	b.own(passthrough.Response(r.id, response), r.framed, r.key)
 }
 
 // own queues a message of ours for the client.
@@ -135,13 +131,4 @@ func (b *bridge) own(body []byte, framed bool, tag any) {
 	if b.midLine() {
 		b.watchStall()
 	}
-}
-
-// notification encodes a notification of ours.
-func notification(method string, params any) []byte {
-	body, err := stdio.EncodeNotification(method, params)
-	if err != nil {
-		panic("codex: notification cannot be encoded: " + err.Error()) // only our own types come here
-	}
-	return body
 }

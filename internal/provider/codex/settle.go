@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/passthrough"
 	"mcpagents/internal/rawjson"
 	"mcpagents/internal/stdio"
 )
@@ -34,7 +35,7 @@ func (b *bridge) stopTurn(r *request) {
 
 func (b *bridge) sendCancel(r *request, reason string) {
 	if b.session != nil {
-		b.session.Input.Write(cancelMessage(r.id, "mcp-agents: "+reason))
+		b.session.Input.Write(passthrough.Cancel(r.id, "mcp-agents: "+reason))
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package passthrough is the skeleton of a bridge between an MCP client and a
-// command that speaks MCP itself: one run of that command, with its input, its
-// frames, its stderr and how it ended, and how the bridge ends. What a bridge
-// does with a frame is its own, and so is the event loop that everything here
-// belongs to.
+// command that speaks MCP itself: what is heard of the client, one run of the
+// command with its input, its frames, its stderr and how it ended, the messages
+// that a bridge writes itself, and how it ends. What a bridge does with a frame
+// is its own, and so is the event loop that everything here belongs to.
 package passthrough
 
 import (
