@@ -29,8 +29,8 @@ func FuzzDownstreamOutput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, cut uint16) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{Times: Times{Hard: time.Minute, Idle: time.Hour, Progress: time.Second, FlushStall: time.Minute}})
-			b.send(initializeLine, initializedLine, listLine, call(3, "slow", `"t"`), call(4, "slow", ""), `{"jsonrpc":"2.0","id":5,"method":"x/y"}`)
-			b.output()
+			b.Send(initializeLine, initializedLine, listLine, call(3, "slow", `"t"`), call(4, "slow", ""), `{"jsonrpc":"2.0","id":5,"method":"x/y"}`)
+			b.Output()
 			b.lessor.becomes("another")
 			b.lessor.set(func(f *fakeLessor) { f.state = lease.Lost })
 			n := min(int(cut), len(data))
@@ -41,13 +41,13 @@ func FuzzDownstreamOutput(f *testing.F) {
 				pass(time.Second)
 			}
 			pass(2 * time.Minute)
-			out := b.output()
+			out := b.Output()
 			if !bytes.Contains(data, []byte("browser_")) && !bytes.Contains(data, []byte("\\u")) {
 				require.Equal(t, 2, strings.Count(out, `"code":"`+codeReplaced+`"`), "each browser call is answered once, as a lost browser: %q", out)
 			}
-			b.in.Close()
+			b.In.Close()
 			_, _ = io.WriteString(b.tool(b.starts()-1).stdout, "\n")
-			<-b.code
+			<-b.Code
 		})
 	})
 }

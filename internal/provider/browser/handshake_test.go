@@ -14,18 +14,18 @@ import (
 func TestServerThatCannotBeStarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Config{}, nil, nil)
-		b.send(initializeLine, initializedLine, listLine, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
-		out := b.output()
+		b.Send(initializeLine, initializedLine, listLine, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
+		out := b.Output()
 		assert.Contains(t, out, `"serverInfo":{"name":"mcp-agents","version":"1.2.3"}`)
 		assert.Contains(t, out, `"name":"take_screenshot"`)
 		assert.Contains(t, out, "never as a gate")
 		assert.Contains(t, out, `{"jsonrpc":"2.0","id":"p","result":{}}`)
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		a := b.answers()["3"]
 		assert.Equal(t, codeProvisioning, a.code())
 		assert.Equal(t, "mcp-agents: the browser's tool server is not available: npx is not on PATH: install it. The next call tries again.", a.text())
-		b.send(call(4, "click", ""))
-		b.expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, withID(nativeOK, 4))
+		b.Send(call(4, "click", ""))
+		b.Expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, withID(nativeOK, 4))
 		assert.True(t, strings.HasPrefix(b.tool(0).got(), strings.Replace(initializeLine, `"id":1`, `"id":"mcp-agents/browser/initialize/`+testSession+`/3"`, 1)+
 			"\n"+initializedLine+"\n"))
 		b.leave()
@@ -35,16 +35,16 @@ func TestServerThatCannotBeStarted(t *testing.T) {
 func TestSlowServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Config{}, &fakeTool{mute: []string{"initialize", "tools/list"}})
-		b.send(initializeLine, initializedLine, listLine)
-		assert.Empty(t, b.output())
+		b.Send(initializeLine, initializedLine, listLine)
+		assert.Empty(t, b.Output())
 		pass(DefaultHandshakeTimeout)
-		got := b.output()
+		got := b.Output()
 		assert.Equal(t, 1, strings.Count(got, `"id":1,`))
 		assert.Equal(t, 1, strings.Count(got, `"id":2,`))
 		b.says(withID(nativeInit, 1) + "\n" + withID(nativeTools, 2) + "\n")
-		b.expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-		b.send(call(3, "click", ""))
-		b.expect(withID(nativeOK, 3))
+		b.Expect(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		b.Send(call(3, "click", ""))
+		b.Expect(withID(nativeOK, 3))
 		b.leave()
 	})
 }
@@ -52,16 +52,16 @@ func TestSlowServer(t *testing.T) {
 func TestServerThatDiesBeforeItServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Config{}, &fakeTool{mute: []string{"initialize"}})
-		b.send(initializeLine)
+		b.Send(initializeLine)
 		_, _ = b.tool(0).stderr.Write([]byte("needs node 20\n"))
 		synctest.Wait()
 		b.tool(0).end(exited(1))
-		assert.Contains(t, b.output(), `"name":"mcp-agents"`)
-		assert.Contains(t, b.log.String(), "failed to start chrome-devtools-mcp: it ended before it answered initialize (chrome-devtools-mcp exited with code 1): needs node 20")
-		b.send(listLine)
-		assert.Contains(t, b.output(), `"name":"take_screenshot"`)
-		b.send(call(3, "click", ""))
-		assert.Contains(t, b.output(), withID(nativeOK, 3))
+		assert.Contains(t, b.Output(), `"name":"mcp-agents"`)
+		assert.Contains(t, b.Log.String(), "failed to start chrome-devtools-mcp: it ended before it answered initialize (chrome-devtools-mcp exited with code 1): needs node 20")
+		b.Send(listLine)
+		assert.Contains(t, b.Output(), `"name":"take_screenshot"`)
+		b.Send(call(3, "click", ""))
+		assert.Contains(t, b.Output(), withID(nativeOK, 3))
 		require.Equal(t, 2, b.starts())
 		b.leave()
 	})
@@ -70,9 +70,9 @@ func TestServerThatDiesBeforeItServes(t *testing.T) {
 func TestHandshakeDuringALongAcquire(t *testing.T) {
 	scenario(t, "ping and tools/list are answered here", Config{}, func(t *testing.T, b *testBridge) {
 		b.lessor.slow("acquire", time.Minute)
-		b.send(call(3, "click", ""), `{"jsonrpc":"2.0","id":"p","method":"ping"}`, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
+		b.Send(call(3, "click", ""), `{"jsonrpc":"2.0","id":"p","method":"ping"}`, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
 		pass(DefaultHandshakeTimeout)
-		out := b.output()
+		out := b.Output()
 		assert.Contains(t, out, `{"jsonrpc":"2.0","id":"p","result":{}}`)
 		assert.Contains(t, out, `{"jsonrpc":"2.0","id":"l","result":{"tools":[{"name":"click",`)
 		b.leave()
@@ -82,26 +82,24 @@ func TestHandshakeDuringALongAcquire(t *testing.T) {
 func TestClientThatAsksAndLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Config{}, &fakeTool{mute: []string{"initialize"}})
-		b.send(initializeLine)
-		b.disconnect()
+		b.Send(initializeLine)
+		b.Disconnect()
 		pass(time.Second)
 		b.says(withID(nativeInit, 1) + "\n")
 		b.end(0)
-		b.expect(withID(nativeInit, 1))
+		b.Expect(withID(nativeInit, 1))
 	})
 }
 
 func TestFramedClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := startBridge(t, Config{})
-		_, err := b.in.Write([]byte("Content-Length: 38\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\"}\n"))
+		_, err := b.In.Write([]byte("Content-Length: 38\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\"}\n"))
 		require.NoError(t, err)
 		synctest.Wait()
 		assert.Contains(t, b.tool(0).got(), `{"jsonrpc":"2.0","id":7,"method":"x"}`)
 		b.says(`{"jsonrpc":"2.0","id":7,"result":{}}` + "\n")
-		b.mu.Lock()
-		assert.Equal(t, "Content-Length: 36\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", b.out.String())
-		b.mu.Unlock()
+		assert.Equal(t, "Content-Length: 36\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}", b.Output())
 		b.leave()
 	})
 }

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mcpagents/internal/lease"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/provider/passthrough/passthroughtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,38 +38,13 @@ const (
 
 // testBridge is a bridge under test and its client.
 type testBridge struct {
-	*testing.T
+	*passthroughtest.Client
 	lessor *fakeLessor
-	in     *io.PipeWriter
-	outR   *io.PipeReader
-	cancel context.CancelCauseFunc
-	code   chan int
-	log    *syncBuffer
 
-	mu      sync.Mutex
-	out     bytes.Buffer
-	reading sync.WaitGroup
-	gate    chan struct{} // full: the client does not read
-	tools   []*fakeTool
-	plan    []*fakeTool // of the starts to come; nil in it fails
-	port    int
-}
-
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
+	mu    sync.Mutex // of tools and plan
+	tools []*fakeTool
+	plan  []*fakeTool // of the starts to come; nil in it fails
+	port  int
 }
 
 // Port and Start make testBridge a lease.Downstream.
@@ -116,39 +90,13 @@ func (b *testBridge) plans(plan ...*fakeTool) {
 
 // startBridge runs a bridge. It must be called in a synctest bubble.
 func startBridge(t *testing.T, cfg Config, plan ...*fakeTool) *testBridge {
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	b := &testBridge{T: t, lessor: &fakeLessor{wait: map[string]time.Duration{}}, in: inW, outR: outR, code: make(chan int, 1),
-		log: &syncBuffer{}, gate: make(chan struct{}, 1), plan: plan, port: 7000}
-	var ctx context.Context
-	ctx, b.cancel = context.WithCancelCause(context.Background())
+	b := &testBridge{lessor: &fakeLessor{wait: map[string]time.Duration{}}, plan: plan, port: 7000}
 	cfg.Lessor, cfg.Downstream, cfg.Session, cfg.Viewport, cfg.Version = b.lessor, b, testSession, "1440x900", "1.2.3"
-	cfg.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	t.Cleanup(func() { // after a failed assertion; otherwise everything has ended
-		b.cancel(stdio.Signal(9))
-		b.in.Close()
-		b.outR.Close()
-		b.reading.Wait()
+	b.Client = passthroughtest.Start(t, func(ctx context.Context, log *slog.Logger, in io.Reader, out io.Writer) int {
+		cfg.Log = log
+		return Run(ctx, cfg, in, out)
 	})
-	go func() {
-		code := Run(ctx, cfg, inR, outW)
-		outW.Close()
-		b.code <- code
-	}()
-	b.reading.Go(func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := outR.Read(buf)
-			b.gate <- struct{}{}
-			b.mu.Lock()
-			b.out.Write(buf[:n])
-			b.mu.Unlock()
-			<-b.gate
-			if err != nil {
-				return
-			}
-		}
-	})
+	b.Read()
 	synctest.Wait()
 	return b
 }
@@ -159,39 +107,11 @@ func scenario(t *testing.T, name string, cfg Config, play func(t *testing.T, b *
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, cfg, plan...)
-			b.send(initializeLine, initializedLine, listLine)
-			b.output()
+			b.Send(initializeLine, initializedLine, listLine)
+			b.Output()
 			play(t, b)
 		})
 	})
-}
-
-// send writes lines and waits until everybody has done with them.
-func (b *testBridge) send(lines ...string) {
-	b.Helper()
-	_, err := io.WriteString(b.in, strings.Join(lines, "\n")+"\n")
-	require.NoError(b, err)
-	synctest.Wait()
-}
-
-// output returns everything that came since the last call.
-func (b *testBridge) output() string {
-	synctest.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := b.out.String()
-	b.out.Reset()
-	return out
-}
-
-// expect asserts what came since the last call, line by line.
-func (b *testBridge) expect(lines ...string) {
-	b.Helper()
-	want := ""
-	for _, l := range lines {
-		want += strings.TrimSuffix(l, "\n") + "\n"
-	}
-	require.Equal(b, want, b.output())
 }
 
 // answers returns what came since the last call, by id as it stands in the
@@ -199,7 +119,7 @@ func (b *testBridge) expect(lines ...string) {
 func (b *testBridge) answers() map[string]answer {
 	b.Helper()
 	all := map[string]answer{}
-	for line := range strings.Lines(b.output()) {
+	for line := range strings.Lines(b.Output()) {
 		var a answer
 		require.NoError(b, json.Unmarshal([]byte(line), &a), line)
 		if a.Method != "" {
@@ -269,21 +189,17 @@ func (b *testBridge) says(text string) {
 // was closed exactly once.
 func (b *testBridge) end(code int) {
 	b.Helper()
-	require.Equal(b, code, <-b.code)
-	b.in.Close()
-	b.reading.Wait()
+	require.Equal(b, code, <-b.Code)
+	b.Close()
 	for i, c := range b.tools {
 		assert.Equal(b, 1, c.closed, "child %d is closed exactly once", i+1)
 	}
 }
 
-// disconnect ends the client's messages.
-func (b *testBridge) disconnect() { b.in.Close(); synctest.Wait() }
-
 // leave ends a scenario as a client does.
 func (b *testBridge) leave() {
 	b.Helper()
-	b.disconnect()
+	b.Disconnect()
 	b.end(0)
 }
 

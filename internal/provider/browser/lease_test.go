@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -20,16 +19,16 @@ func killed() wire.Exit         { return wire.Exit{Code: 137, Signal: 9, Reason:
 func TestAcquire(t *testing.T) {
 	scenario(t, "226 one attempt is shared, in order", Config{}, func(t *testing.T, b *testBridge) {
 		b.lessor.slow("acquire", 12*time.Second)
-		b.send(call(3, "click", `"tok"`), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`, call(5, "slow", ""), call(6, "click", ""), `{"method":"notifications/x"}`, cancelLine(6))
-		b.expect(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":1,"message":"Browser: acquiring remote browser lease"}}`)
+		b.Send(call(3, "click", `"tok"`), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`, call(5, "slow", ""), call(6, "click", ""), `{"method":"notifications/x"}`, cancelLine(6))
+		b.Expect(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":1,"message":"Browser: acquiring remote browser lease"}}`)
 		pass(5 * time.Second)
-		b.expect(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":2,"message":"Browser: still acquiring remote browser lease (5s elapsed)"}}`)
+		b.Expect(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":2,"message":"Browser: still acquiring remote browser lease (5s elapsed)"}}`)
 		pass(5 * time.Second)
-		assert.Contains(t, b.output(), "(10s elapsed)")
+		assert.Contains(t, b.Output(), "(10s elapsed)")
 		pass(2 * time.Second)
-		b.expect(withID(nativeOK, 3))
+		b.Expect(withID(nativeOK, 3))
 		pass(time.Minute)
-		assert.Empty(t, b.output(), "it says nothing more, and the cancelled call has no answer")
+		assert.Empty(t, b.Output(), "it says nothing more, and the cancelled call has no answer")
 		assert.True(t, strings.HasSuffix(b.tool(0).got(),
 			strings.Join([]string{call(3, "click", `"tok"`), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`, call(5, "slow", ""), `{"method":"notifications/x"}`, ""}, "\n")))
 		assert.Equal(t, "acquire 7001", b.lessor.asked()[0])
@@ -63,7 +62,7 @@ func TestAcquire(t *testing.T) {
 					return lease.Record{}, nil
 				}
 			})
-			b.send(call(3, "click", ""), call(4, "click", ""), call(5, "nobody", ""))
+			b.Send(call(3, "click", ""), call(4, "click", ""), call(5, "nobody", ""))
 			pass(time.Second)
 			got := b.answers()
 			for _, id := range []string{"3", "4"} {
@@ -75,10 +74,10 @@ func TestAcquire(t *testing.T) {
 				assert.Equal(t, strings.TrimPrefix(c.text, "mcp-agents: "), got[id].Result.Structured["message"])
 			}
 			assert.Empty(t, got["5"].code(), "what is no browser call is forwarded")
-			assert.Contains(t, b.log.String(), c.log)
-			b.send(call(6, "click", ""))
+			assert.Contains(t, b.Log.String(), c.log)
+			b.Send(call(6, "click", ""))
 			pass(time.Second)
-			b.expect(withID(nativeOK, 6))
+			b.Expect(withID(nativeOK, 6))
 			assert.NotContains(t, b.tool(0).got(), `"id":3`)
 			b.leave()
 		})
@@ -89,7 +88,7 @@ func TestAcquire(t *testing.T) {
 				return lease.Record{Generation: "odd"}, &lease.ProvisioningError{Text: "malformed", Err: errors.New("x")}
 			}
 		})
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		assert.Equal(t, codeProvisioning, b.answers()["3"].code())
 		assert.Equal(t, []string{"acquire 7001", "release odd idle"}, b.lessor.asked())
 		b.leave()
@@ -97,25 +96,25 @@ func TestAcquire(t *testing.T) {
 	})
 	scenario(t, "a browser that does not say who it is", Config{}, func(t *testing.T, b *testBridge) {
 		b.lessor.set(func(f *fakeLessor) { f.silent = true })
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		assert.Equal(t, codeProvisioning, b.answers()["3"].code())
 		assert.Contains(t, b.lessor.asked(), "release g1 idle")
 		b.leave()
 	})
 	scenario(t, "258 the client leaves while a browser is got", Config{}, func(t *testing.T, b *testBridge) {
 		b.lessor.slow("acquire", time.Hour)
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		b.leave()
 		assert.Equal(t, []string{"acquire 7001"}, b.lessor.asked())
 		assert.Equal(t, -32001, b.answers()["3"].Error.Code)
 	})
 	scenario(t, "a held call reaches its deadline", Config{Times: Times{Hard: time.Second, Progress: 5 * time.Second, FlushStall: time.Minute}}, func(t *testing.T, b *testBridge) {
 		b.lessor.slow("acquire", time.Minute)
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		pass(time.Second)
 		assert.Equal(t, -32001, b.answers()["3"].Error.Code)
 		pass(time.Minute)
-		assert.Empty(t, b.output())
+		assert.Empty(t, b.Output())
 		b.leave()
 	})
 }
@@ -133,8 +132,8 @@ func taken(times int) func(int, lease.Request) (lease.Record, error) {
 func TestPortRace(t *testing.T) {
 	scenario(t, "233 once", Config{}, func(t *testing.T, b *testBridge) {
 		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
-		b.send(call(3, "click", ""))
-		b.expect(withID(nativeOK, 3))
+		b.Send(call(3, "click", ""))
+		b.Expect(withID(nativeOK, 3))
 		assert.Equal(t, []string{"acquire 7001", "acquire 7002", "identity g2", "identity g2"}, b.lessor.asked())
 		require.Equal(t, 2, b.starts())
 		assert.Equal(t, 1, b.tool(0).closed)
@@ -148,15 +147,15 @@ func TestPortRace(t *testing.T) {
 	for name, order := range map[string][2]string{"234 roots after a restart": {"0", alias}, "235 roots out of order": {alias, "0"}} {
 		scenario(t, name, Config{}, func(t *testing.T, b *testBridge) {
 			b.says(roots + "\n")
-			b.expect(roots)
+			b.Expect(roots)
 			b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
-			b.send(call(3, "click", ""))
-			b.output()
+			b.Send(call(3, "click", ""))
+			b.Output()
 			b.says(roots + "\n")
-			b.expect(strings.Replace(roots, `"id":0`, `"id":`+alias, 1))
+			b.Expect(strings.Replace(roots, `"id":0`, `"id":`+alias, 1))
 			before := b.tool(1).got()
 			for _, id := range order {
-				b.send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"roots":[]}}`)
+				b.Send(`{"jsonrpc":"2.0","id":` + id + `,"result":{"roots":[]}}`)
 			}
 			assert.Equal(t, `{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`+"\n", strings.TrimPrefix(b.tool(1).got(), before), "one answer, under the child's own id")
 			b.leave()
@@ -164,7 +163,7 @@ func TestPortRace(t *testing.T) {
 	}
 	scenario(t, "236 always", Config{}, func(t *testing.T, b *testBridge) {
 		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(99) })
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		a := b.answers()["3"]
 		assert.Equal(t, codeProvisioning, a.code())
 		assert.Contains(t, a.text(), "3 attempts")
@@ -172,13 +171,13 @@ func TestPortRace(t *testing.T) {
 		b.leave()
 	})
 	scenario(t, "247 what is outstanding is lost", Config{}, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "slow", ""), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`)
+		b.Send(call(3, "slow", ""), `{"jsonrpc":"2.0","id":4,"method":"x/y"}`)
 		b.lessor.becomes("another")
-		b.send(call(5, "click", "")) // refused, and the browser given back
-		b.output()
+		b.Send(call(5, "click", "")) // refused, and the browser given back
+		b.Output()
 		b.lessor.becomes("")
 		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(2) })
-		b.send(call(6, "click", ""))
+		b.Send(call(6, "click", ""))
 		got := b.answers()
 		b.requireReplaced(got["3"], true)
 		assert.Equal(t, -32001, got["4"].Error.Code)
@@ -188,9 +187,9 @@ func TestPortRace(t *testing.T) {
 	scenario(t, "248 a half-written message of the server", Config{}, func(t *testing.T, b *testBridge) {
 		b.says(`{"method":"n","params":"` + strings.Repeat("z", 11<<20))
 		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		b.says(`"}` + "\n")
-		out := b.output()
+		out := b.Output()
 		assert.Contains(t, out, "unsafe frame boundary")
 		assert.Contains(t, out, codeProvisioning)
 		assert.Equal(t, 1, b.starts())
@@ -199,10 +198,10 @@ func TestPortRace(t *testing.T) {
 	scenario(t, "the server cannot be started again", Config{}, func(t *testing.T, b *testBridge) {
 		b.lessor.set(func(f *fakeLessor) { f.acquire = taken(1) })
 		b.plans([]*fakeTool{nil}...)
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		assert.Contains(t, b.answers()["3"].text(), "npx is not on PATH")
-		b.send(call(4, "click", ""))
-		b.expect(withID(nativeOK, 4))
+		b.Send(call(4, "click", ""))
+		b.Expect(withID(nativeOK, 4))
 		b.leave()
 	})
 }
@@ -210,20 +209,20 @@ func TestPortRace(t *testing.T) {
 func TestIdle(t *testing.T) {
 	quick := Config{Times: Times{Hard: time.Hour, Idle: time.Minute, Progress: 5 * time.Second, FlushStall: time.Minute}}
 	scenario(t, "267 an unused browser is given back", quick, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "click", ""))
-		b.output()
+		b.Send(call(3, "click", ""))
+		b.Output()
 		pass(59 * time.Second)
 		assert.NotContains(t, b.lessor.asked(), "release g1 idle")
 		pass(time.Second)
 		assert.Equal(t, []string{"release g1 idle"}, b.lessor.asked())
-		b.send(call(4, "click", ""))
-		b.expect(withID(nativeOK, 4))
+		b.Send(call(4, "click", ""))
+		b.Expect(withID(nativeOK, 4))
 		assert.Contains(t, b.lessor.asked(), "acquire 7001")
 		b.leave()
 		assert.Equal(t, []string{"release g2 shutdown"}, b.lessor.asked())
 	})
 	scenario(t, "265 every whole frame counts", quick, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "slow", ""))
+		b.Send(call(3, "slow", ""))
 		for range 5 {
 			pass(50 * time.Second)
 			b.says(`{"method":"notifications/progress"}` + "\n")
@@ -235,34 +234,33 @@ func TestIdle(t *testing.T) {
 		pass(time.Second)
 		assert.Contains(t, b.lessor.asked(), "release g1 idle", "not a part of one, and not the call")
 		b.says("\"}\n" + withID(nativeOK, 3) + "\n")
-		b.output()
+		b.Output()
 		b.leave()
 	})
 	scenario(t, "268 zero never gives back", Config{Times: Times{Hard: time.Hour, Progress: time.Second, FlushStall: time.Minute}}, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		pass(24 * time.Hour)
 		assert.NotContains(t, strings.Join(b.lessor.asked(), " "), "release")
 		b.leave()
 	})
 	scenario(t, "256 not while an identity is read", quick, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		pass(59 * time.Second)
 		b.lessor.slow("identity", 2*time.Second)
-		b.output()
-		b.send(call(4, "click", ""))
+		b.Output()
+		b.Send(call(4, "click", ""))
 		pass(10 * time.Second)
 		assert.NotContains(t, strings.Join(b.lessor.asked(), " "), "release")
-		b.expect(withID(nativeOK, 4))
+		b.Expect(withID(nativeOK, 4))
 		b.leave()
 	})
 	scenario(t, "not while the client does not read", quick, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "click", ""))
-		b.gate <- struct{}{}
+		b.Send(call(3, "click", ""))
+		b.Pause()
 		go func() { _, _ = b.tool(0).stdout.Write([]byte(strings.Repeat("{\"x\":1}\n", 1<<19))) }()
 		pass(2 * time.Minute)
 		assert.NotContains(t, strings.Join(b.lessor.asked(), " "), "release")
-		<-b.gate
-		synctest.Wait()
+		b.Resume()
 		pass(time.Minute)
 		assert.Contains(t, strings.Join(b.lessor.asked(), " "), "release g1 idle")
 		b.leave()
@@ -270,38 +268,38 @@ func TestIdle(t *testing.T) {
 	for _, c := range []struct{ name, text string }{{"269 a release that fails", "exit 69: no such lease"}, {"270 ... without words", "exit 70"}, {"271 ... by its output", "wrote more than 10 MiB"}} {
 		scenario(t, c.name, quick, func(t *testing.T, b *testBridge) {
 			b.lessor.set(func(f *fakeLessor) { f.refusal = errors.New(c.text) })
-			b.send(call(3, "click", ""))
+			b.Send(call(3, "click", ""))
 			pass(time.Minute)
-			b.send(call(4, "click", ""))
-			assert.Contains(t, b.output(), withID(nativeOK, 4))
-			assert.Contains(t, b.log.String(), "browser lease release (idle) was nonfatal: "+c.text)
+			b.Send(call(4, "click", ""))
+			assert.Contains(t, b.Output(), withID(nativeOK, 4))
+			assert.Contains(t, b.Log.String(), "browser lease release (idle) was nonfatal: "+c.text)
 			b.leave()
-			assert.Contains(t, b.log.String(), "browser lease release (shutdown) was nonfatal: "+c.text)
+			assert.Contains(t, b.Log.String(), "browser lease release (shutdown) was nonfatal: "+c.text)
 		})
 	}
 	scenario(t, "272 the shutdown names the lease of now", quick, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		pass(time.Minute)
-		b.send(call(4, "click", ""))
+		b.Send(call(4, "click", ""))
 		b.lessor.asked()
 		b.leave()
 		assert.Equal(t, []string{"release g2 shutdown"}, b.lessor.asked())
 	})
 	scenario(t, "273 a slow release delays the next browser", quick, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		b.lessor.slow("release", 20*time.Second)
 		pass(time.Minute)
-		b.output()
-		b.send(call(4, "click", `7`), `{"jsonrpc":"2.0","id":5,"method":"x/y"}`)
+		b.Output()
+		b.Send(call(4, "click", `7`), `{"jsonrpc":"2.0","id":5,"method":"x/y"}`)
 		pass(19 * time.Second)
 		assert.Equal(t, 1, b.lessor.count())
 		pass(time.Second)
 		assert.Equal(t, 2, b.lessor.count())
-		assert.Contains(t, b.output(), withID(nativeOK, 4))
+		assert.Contains(t, b.Output(), withID(nativeOK, 4))
 		b.leave()
 	})
 	scenario(t, "the end waits for a release that is under way", quick, func(t *testing.T, b *testBridge) {
-		b.send(call(3, "click", ""))
+		b.Send(call(3, "click", ""))
 		b.lessor.slow("release", 20*time.Second)
 		pass(time.Minute)
 		start := time.Now()

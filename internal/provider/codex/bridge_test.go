@@ -18,6 +18,7 @@ import (
 
 	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/provider/passthrough"
+	"mcpagents/internal/provider/passthrough/passthroughtest"
 	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
@@ -30,20 +31,20 @@ func TestFramedClient(t *testing.T) {
 				`{"jsonrpc":"2.0","id":"c","result":"` + strings.Repeat("x", 17<<20) + `"}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"},
 		)}
 		b := startBridge(t, Config{}, launched{codex: codex})
-		b.read()
+		b.Read()
 		frame := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
-		send := func(s string) { io.WriteString(b.in, s); synctest.Wait() }
+		send := func(s string) { io.WriteString(b.In, s); synctest.Wait() }
 		send(frame(codextest.InitializeLine))
-		require.Equal(t, frame(strings.TrimSpace(codextest.WithID(codextest.NativeInitialize, 1))), b.output())
+		require.Equal(t, frame(strings.TrimSpace(codextest.WithID(codextest.NativeInitialize, 1))), b.Output())
 		send(frame("{\"id\":\"a\",\r\n\"method\":\"x\",\"p\":\"\xff\"}"))
-		require.Equal(t, frame(`{"method":"n"}`)+frame(strings.TrimSpace(codextest.WithID(codextest.NativeAnswer, `"a"`))), b.output())
+		require.Equal(t, frame(`{"method":"n"}`)+frame(strings.TrimSpace(codextest.WithID(codextest.NativeAnswer, `"a"`))), b.Output())
 		assert.Contains(t, codex.got(), "{\"id\":\"a\",  \"method\":\"x\",\"p\":\"\xff\"}\n", "a frame with line breaks is one line")
 		send(`{"id":1,"method":"as/line"}` + "\n" + frame(`{"id":"c","method":"x"}`) + frame(`{"id":"b","method":"x"}`))
-		out := b.output()
+		out := b.Output()
 		assert.True(t, strings.HasPrefix(out, "Content-Length: 115343"), "an answer over 10 MiB is framed")
 		assert.Contains(t, out, `{"jsonrpc":"2.0","id":"c","error":{"code":-32603,`, "one over 16 MiB is replaced")
 		assert.True(t, strings.HasSuffix(out, `}{"jsonrpc":"2.0","id":1,"result":{}}`+"\n"), "each answer in the mode of its request")
-		b.disconnect()
+		b.Disconnect()
 		b.end(0)
 	})
 }
@@ -59,18 +60,18 @@ func TestCallsWithoutUsableIDAreNotTracked(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				codex := &fakeCodex{script: handshakeSteps(step{on: "die", exit: exits(7)})}
 				b := startBridge(t, Config{Times: Times{Idle: time.Second, Hard: 2 * time.Second}}, launched{codex: codex})
-				b.read()
-				b.send(codextest.InitializeLine)
-				b.output()
-				b.send(tt.call)
+				b.Read()
+				b.Send(codextest.InitializeLine)
+				b.Output()
+				b.Send(tt.call)
 				time.Sleep(time.Minute) // of the bubble's clock: no deadline holds for it
-				b.expect()
-				b.send(codextest.CallLine) // control: a call with an id is open when Codex dies
-				b.send(`{"method":"die"}`)
-				b.expect(codextest.Aborted(3, "codex exited with code 7"))
+				b.Expect()
+				b.Send(codextest.CallLine) // control: a call with an id is open when Codex dies
+				b.Send(`{"method":"die"}`)
+				b.Expect(codextest.Aborted(3, "codex exited with code 7"))
 				b.end(7)
 				assert.Equal(t, strings.Join([]string{codextest.InitializeLine, tt.call, codextest.CallLine, `{"method":"die"}`, ""}, "\n"), codex.got())
-				assert.NotContains(t, b.log.String(), "dropped invalid")
+				assert.NotContains(t, b.Log.String(), "dropped invalid")
 			})
 		})
 	}
@@ -80,19 +81,19 @@ func TestOversizeAndDeepMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps()}
 		b := startBridge(t, Config{MaxMessage: 1 << 20}, launched{codex: codex})
-		b.read()
-		b.send(codextest.InitializeLine)
-		b.output()
-		b.send(`{"id":"big","method":"x","p":"`+strings.Repeat("x", 1<<20)+`"}`,
+		b.Read()
+		b.Send(codextest.InitializeLine)
+		b.Output()
+		b.Send(`{"id":"big","method":"x","p":"`+strings.Repeat("x", 1<<20)+`"}`,
 			`{"method":"notification","p":"`+strings.Repeat("x", 1<<20)+`"}`,
 			`{"id":5,"method":"x","p":`+strings.Repeat("[", 10001)+strings.Repeat("]", 10001)+`}`,
 			`{"id":"mcp-agents/codex/initialize/1","method":"x"}`)
-		out := strings.Split(b.output(), "\n")
+		out := strings.Split(b.Output(), "\n")
 		require.Len(t, out, 4)
 		assert.Regexp(t, `"id":"big","error":\{"code":-32600,.*too long`, out[0])
 		assert.Regexp(t, `"id":5,"error":\{"code":-32600,.*too deep`, out[1])
 		assert.Regexp(t, `"id":"mcp-agents/codex/initialize/1","error":\{"code":-32600,.*reserved`, out[2])
-		b.disconnect()
+		b.Disconnect()
 		b.end(0)
 		assert.Equal(t, codextest.InitializeLine+"\n", codex.got())
 	})
@@ -102,11 +103,11 @@ func TestTransformedCallReachesCodex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps()}
 		b := startBridge(t, Config{Goal: "srv"}, launched{codex: codex})
-		b.read()
-		b.send(codextest.InitializeLine, codextest.CallLine)
+		b.Read()
+		b.Send(codextest.InitializeLine, codextest.CallLine)
 		assert.Contains(t, codex.got(), `"sandbox":"read-only","developer-instructions":"`+codextest.Lead+`\nsrv"}}}`+"\n", "99")
-		assert.Contains(t, b.log.String(), "injected server goal into developer-instructions")
-		b.disconnect()
+		assert.Contains(t, b.Log.String(), "injected server goal into developer-instructions")
+		b.Disconnect()
 		b.end(0)
 	})
 }
@@ -116,14 +117,14 @@ func TestDeathOfMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps(step{on: "die", exit: &wire.Exit{Code: 137, Signal: 9, Reason: wire.ReasonMemory}})}
 		b := startBridge(t, Config{}, launched{codex: codex})
-		b.read()
-		b.send(codextest.InitializeLine, codextest.CallLine)
-		b.output()
-		b.send(`{"method":"die"}`)
-		b.expect(codextest.Aborted(3, "codex was killed because its sandbox ran out of memory; raise --memory"))
+		b.Read()
+		b.Send(codextest.InitializeLine, codextest.CallLine)
+		b.Output()
+		b.Send(`{"method":"die"}`)
+		b.Expect(codextest.Aborted(3, "codex was killed because its sandbox ran out of memory; raise --memory"))
 		b.end(137)
 		assert.Equal(t, 1, b.launches, "no second Codex within one connection")
-		assert.Contains(t, b.log.String(), "codex passthrough finalize: ")
+		assert.Contains(t, b.Log.String(), "codex passthrough finalize: ")
 	})
 }
 
@@ -132,11 +133,11 @@ func TestClientDisconnects(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			codex := &fakeCodex{script: handshakeSteps(step{on: "disconnected", out: `{"method":"last words"}` + "\n", exit: exits(5)})}
 			b := startBridge(t, Config{}, launched{codex: codex})
-			b.read()
-			b.send(codextest.InitializeLine, codextest.CallLine)
-			b.output()
-			b.disconnect()
-			b.expect(`{"method":"last words"}`)
+			b.Read()
+			b.Send(codextest.InitializeLine, codextest.CallLine)
+			b.Output()
+			b.Disconnect()
+			b.Expect(`{"method":"last words"}`)
 			b.end(5)
 			assert.Contains(t, codex.got(), `"params":{"requestId":3,"reason":"mcp-agents: client disconnected"}}`)
 		})
@@ -144,11 +145,11 @@ func TestClientDisconnects(t *testing.T) {
 	t.Run("during the launch", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{gate: make(chan struct{}), codex: &fakeCodex{}})
-			b.read()
+			b.Read()
 			start := time.Now()
-			b.send(codextest.InitializeLine, codextest.CallLine)
-			b.disconnect()
-			b.expect(localInitialize)
+			b.Send(codextest.InitializeLine, codextest.CallLine)
+			b.Disconnect()
+			b.Expect(localInitialize)
 			b.end(0)
 			assert.Less(t, time.Since(start), time.Second)
 		})
@@ -159,11 +160,11 @@ func TestSignalAndBrokenPipe(t *testing.T) {
 	t.Run("1.7 TERM", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: handshakeSteps()}})
-			b.read()
-			b.send(codextest.InitializeLine, codextest.CallLine)
-			b.output()
-			b.cancel(stdio.Signal(15))
-			assert.Empty(t, b.output(), "no errors for open requests")
+			b.Read()
+			b.Send(codextest.InitializeLine, codextest.CallLine)
+			b.Output()
+			b.Cancel(stdio.Signal(15))
+			assert.Empty(t, b.Output(), "no errors for open requests")
 			b.end(143)
 		})
 	})
@@ -171,17 +172,17 @@ func TestSignalAndBrokenPipe(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{gate: make(chan struct{})})
 			synctest.Wait()
-			b.cancel(stdio.Signal(2))
+			b.Cancel(stdio.Signal(2))
 			b.end(130)
 		})
 	})
 	t.Run("1.7 EPIPE", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: handshakeSteps()}})
-			b.outR.CloseWithError(syscall.EPIPE)
-			b.send(codextest.InitializeLine)
+			b.Out.CloseWithError(syscall.EPIPE)
+			b.Send(codextest.InitializeLine)
 			b.end(0)
-			assert.NotContains(t, b.log.String(), "level=ERROR")
+			assert.NotContains(t, b.Log.String(), "level=ERROR")
 		})
 	})
 }
@@ -193,7 +194,7 @@ func TestSandboxThatCannotBeDestroyed(t *testing.T) {
 		child := &Child{Process: passthrough.Process{Stdin: discard{}, Stdout: never, Stderr: strings.NewReader(""),
 			Wait:  func(ctx context.Context) (wire.Exit, error) { <-ctx.Done(); return wire.Exit{}, ctx.Err() },
 			Close: func(context.Context) error { return errors.New("engine is gone") }}}
-		log := &syncBuffer{}
+		log := &passthroughtest.Log{}
 		code := make(chan int)
 		start := time.Now()
 		go func() {
@@ -222,15 +223,15 @@ func TestClientThatNeverReads(t *testing.T) {
 			}
 			codex := &fakeCodex{script: handshakeSteps(append(flood, step{out: "end\n"})...)}
 			b := startBridge(t, Config{}, launched{codex: codex})
-			b.send(codextest.InitializeLine)
+			b.Send(codextest.InitializeLine)
 			for range 100 {
-				b.send(`{"method":"still read"}`) // io.Pipe: returns when the bridge took it
+				b.Send(`{"method":"still read"}`) // io.Pipe: returns when the bridge took it
 			}
 			assert.Equal(t, codextest.InitializeLine+"\n", codex.got(), "codex still writes its flood")
-			b.read()
-			assert.True(t, strings.HasSuffix(b.output(), "end\n"), "151 nothing is lost")
+			b.Read()
+			assert.True(t, strings.HasSuffix(b.Output(), "end\n"), "151 nothing is lost")
 			assert.Equal(t, 100, strings.Count(codex.got(), "still read"))
-			b.disconnect()
+			b.Disconnect()
 			b.end(0)
 		})
 	})
@@ -240,13 +241,13 @@ func TestClientThatNeverReads(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: codex})
 			id := strings.Repeat("i", 1<<20)
 			for i := range 20 {
-				_, err := fmt.Fprintf(b.in, `{"id":"mcp-agents/%d%s","method":"x"}`+"\n", i, id)
+				_, err := fmt.Fprintf(b.In, `{"id":"mcp-agents/%d%s","method":"x"}`+"\n", i, id)
 				if err != nil {
 					break
 				}
 			}
 			b.end(1)
-			assert.Contains(t, b.log.String(), "does not read")
+			assert.Contains(t, b.Log.String(), "does not read")
 		})
 	})
 }
@@ -255,21 +256,21 @@ func TestCodexThatNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codex := &fakeCodex{script: []step{{out: codextest.WithID(codextest.NativeInitialize, 1)}}, deaf: true}
 		b := startBridge(t, Config{}, launched{codex: codex})
-		b.read()
-		b.send(codextest.InitializeLine)
-		b.output()
+		b.Read()
+		b.Send(codextest.InitializeLine)
+		b.Output()
 		big := strings.Repeat("x", 15<<20) // as no JSON it is quick to look at
 		for range 4 {
-			b.send(big)
+			b.Send(big)
 		}
-		b.send(`{"id":"a","method":"x"}`, big, `{"id":"b","method":"x","params":"`+big[:5<<20]+`"}`, `{"id":"c","method":"x"}`)
-		out := b.output()
+		b.Send(`{"id":"a","method":"x"}`, big, `{"id":"b","method":"x","params":"`+big[:5<<20]+`"}`, `{"id":"c","method":"x"}`)
+		out := b.Output()
 		assert.Equal(t, 1, strings.Count(out, "-32001"), "beyond 64 MiB a message is refused, alone")
 		assert.Contains(t, out, `"id":"b","error"`)
-		assert.Contains(t, b.log.String(), "codex has not read those before it")
-		b.send(codextest.BadCallLine)
-		assert.Contains(t, b.output(), "-32602", "the client is still served")
-		b.cancel(stdio.Signal(1))
+		assert.Contains(t, b.Log.String(), "codex has not read those before it")
+		b.Send(codextest.BadCallLine)
+		assert.Contains(t, b.Output(), "-32602", "the client is still served")
+		b.Cancel(stdio.Signal(1))
 		b.end(129)
 	})
 }
@@ -279,10 +280,10 @@ func TestLogsHoldNoModelOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", err: codextest.Secret + "\n", out: `{"x":"` + codextest.Secret + `"}` + "\n" + codextest.Secret, exit: exits(1)})}
 		b := startBridge(t, Config{}, launched{codex: codex})
-		b.read()
-		b.send(codextest.InitializeLine, strings.Replace(codextest.CallLine, `"hi"`, `"`+codextest.Secret+`"`, 1))
-		assert.Equal(t, 2, bytes.Count([]byte(b.output()), []byte(codextest.Secret)), "the client gets it")
+		b.Read()
+		b.Send(codextest.InitializeLine, strings.Replace(codextest.CallLine, `"hi"`, `"`+codextest.Secret+`"`, 1))
+		assert.Equal(t, 2, bytes.Count([]byte(b.Output()), []byte(codextest.Secret)), "the client gets it")
 		b.end(1)
-		assert.NotContains(t, b.log.String(), codextest.Secret)
+		assert.NotContains(t, b.Log.String(), codextest.Secret)
 	})
 }

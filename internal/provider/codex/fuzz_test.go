@@ -26,9 +26,9 @@ func FuzzCodexOutput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, cut uint16) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{Times: quickTimes}, launched{codex: &fakeCodex{script: handshakeSteps()}})
-			b.read()
-			b.send(codextest.InitializeLine, codextest.TurnCall(3, `"t"`), codextest.TurnCall(4, ""), codextest.CancelLine(4), codextest.ToolLine(5, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
-			b.output()
+			b.Read()
+			b.Send(codextest.InitializeLine, codextest.TurnCall(3, `"t"`), codextest.TurnCall(4, ""), codextest.CancelLine(4), codextest.ToolLine(5, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+			b.Output()
 			n := min(int(cut), len(data))
 			for _, part := range [][]byte{data[:n], data[n:]} {
 				if _, err := b.codexes[0].stdout.Write(part); err != nil {
@@ -37,16 +37,16 @@ func FuzzCodexOutput(f *testing.F) {
 				pass(200 * ms)
 			}
 			pass(quickTimes.Hard)
-			out := b.output()
+			out := b.Output()
 			if !bytes.Contains(data, []byte("-32001")) {
 				require.LessOrEqual(t, strings.Count(out, `"id":3,"error":{"code":-32001`), 1)
 			}
 			if !bytes.Contains(data, []byte("mcp-agents")) {
 				require.NotContains(t, out, privateIDs)
 			}
-			b.in.Close()
+			b.In.Close()
 			_, _ = io.WriteString(b.codexes[0].stdout, "\n")
-			<-b.code
+			<-b.Code
 		})
 	})
 }

@@ -19,7 +19,7 @@ import (
 
 	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/provider/passthrough/passthroughtest"
 	"mcpagents/internal/wire"
 )
 
@@ -166,36 +166,10 @@ func (f *fakeCodex) got() string {
 
 // testBridge is a bridge under test and its client.
 type testBridge struct {
-	*testing.T
-	in     *io.PipeWriter
-	outR   *io.PipeReader
-	cancel context.CancelCauseFunc
-	code   chan int
-	log    *syncBuffer
-
-	mu       sync.Mutex
-	out      bytes.Buffer
-	reading  sync.WaitGroup
+	*passthroughtest.Client
 	launches int
-	gate     chan struct{} // full: the client does not read
+	mu       sync.Mutex // of codexes
 	codexes  []*fakeCodex
-}
-
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 // launched is what one launch gives: a Codex, or an error. The gate, if there
@@ -210,13 +184,8 @@ type launched struct {
 // startBridge runs a bridge whose launches give the results in turn, the last
 // one again and again. It must be called in a synctest bubble.
 func startBridge(t *testing.T, cfg Config, results ...launched) *testBridge {
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	b := &testBridge{T: t, in: inW, outR: outR, code: make(chan int, 1), log: &syncBuffer{}, gate: make(chan struct{}, 1)}
-	var ctx context.Context
-	ctx, b.cancel = context.WithCancelCause(context.Background())
+	b := &testBridge{}
 	cfg.Version = "1.2.3"
-	cfg.Log = slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	cfg.Launch = func(ctx context.Context) (*Child, error) {
 		r := results[min(b.launches, len(results)-1)]
 		b.launches++
@@ -238,93 +207,27 @@ func startBridge(t *testing.T, cfg Config, results ...launched) *testBridge {
 		b.mu.Unlock()
 		return r.codex.start(), nil
 	}
-	t.Cleanup(func() { // after a failed assertion; otherwise everything has ended
-		b.cancel(stdio.Signal(9))
-		b.in.Close()
-		b.outR.Close()
-		b.reading.Wait()
+	b.Client = passthroughtest.Start(t, func(ctx context.Context, log *slog.Logger, in io.Reader, out io.Writer) int {
+		cfg.Log = log
+		return Run(ctx, cfg, in, out)
 	})
-	go func() {
-		code := Run(ctx, cfg, inR, outW)
-		outW.Close()
-		b.code <- code
-	}()
 	synctest.Wait() // a launch that nothing holds back is over
 	return b
-}
-
-// read collects what the bridge writes.
-func (b *testBridge) read() {
-	b.reading.Go(func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := b.outR.Read(buf)
-			b.gate <- struct{}{}
-			b.mu.Lock()
-			b.out.Write(buf[:n])
-			b.mu.Unlock()
-			<-b.gate
-			if err != nil {
-				return
-			}
-		}
-	})
-}
-
-// send writes lines and waits until everybody has done with them.
-func (b *testBridge) send(lines ...string) {
-	b.Helper()
-	_, err := io.WriteString(b.in, strings.Join(lines, "\n")+"\n")
-	require.NoError(b, err)
-	synctest.Wait()
-}
-
-// output returns everything that came since the last call.
-func (b *testBridge) output() string {
-	synctest.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := b.out.String()
-	b.out.Reset()
-	return out
-}
-
-// expect asserts what came since the last call, line by line.
-func (b *testBridge) expect(lines ...string) {
-	b.Helper()
-	want := ""
-	for _, l := range lines {
-		want += strings.TrimSuffix(l, "\n") + "\n"
-	}
-	require.Equal(b, want, b.output())
 }
 
 // end waits for the bridge, and asserts its exit status and that every child
 // was closed exactly once.
 func (b *testBridge) end(code int) {
 	b.Helper()
-	require.Equal(b, code, <-b.code)
+	require.Equal(b, code, <-b.Code)
 	b.ended()
 }
 
 // ended asserts what holds after the bridge's end.
 func (b *testBridge) ended() {
 	b.Helper()
-	b.in.Close()
-	b.outR.Close()
-	b.reading.Wait()
+	b.Close()
 	for i, c := range b.codexes {
 		assert.Equal(b, 1, c.closed, "child %d is closed exactly once", i+1)
 	}
 }
-
-// disconnect ends the client's messages.
-func (b *testBridge) disconnect() { b.in.Close(); synctest.Wait() }
-
-// anyList is the recorded list as the answer to any request.
-
-// pause makes the client stop reading, but for what it is about to read, until
-// resume.
-func (b *testBridge) pause() { b.gate <- struct{}{} }
-
-func (b *testBridge) resume() { <-b.gate; synctest.Wait() }

@@ -23,8 +23,8 @@ var jobID = regexp.MustCompile(`"jobId":"([^"]*)"`)
 // startJob starts a job and returns its id.
 func (b *testBridge) startJob() string {
 	b.Helper()
-	b.send(codextest.ToolLine(`"start"`, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
-	found := jobID.FindStringSubmatch(b.output())
+	b.Send(codextest.ToolLine(`"start"`, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+	found := jobID.FindStringSubmatch(b.Output())
 	require.NotNil(b, found)
 	return found[1]
 }
@@ -32,8 +32,8 @@ func (b *testBridge) startJob() string {
 // ask calls a tool of a job and returns the line that answers.
 func (b *testBridge) ask(tool, id, more string) string {
 	b.Helper()
-	b.send(codextest.ToolLine(`"ask"`, tool, codextest.Job(id, more)))
-	return b.output()
+	b.Send(codextest.ToolLine(`"ask"`, tool, codextest.Job(id, more)))
+	return b.Output()
 }
 
 func TestJobsBeforeCodexRuns(t *testing.T) {
@@ -41,15 +41,15 @@ func TestJobsBeforeCodexRuns(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", out: codextest.Native("$id", "worked")})}
 			b := startBridge(t, Config{Times: quickTimes}, launched{err: errNoEngine}, launched{err: errNoEngine}, launched{codex: codex})
-			b.read()
-			b.send(codextest.InitializeLine)
-			b.output()
+			b.Read()
+			b.Send(codextest.InitializeLine)
+			b.Output()
 			status := b.ask("codex-status", b.startJob(), `,"cursor":0`)
 			assert.Contains(t, status, `"state":"failed"`)
 			assert.Contains(t, status, "no container engine answers")
 			result := b.ask("codex-result", b.startJob(), "") // tries again
 			assert.Contains(t, result, `"text":"worked"`)
-			b.disconnect()
+			b.Disconnect()
 			b.end(0)
 		})
 	})
@@ -58,13 +58,13 @@ func TestJobsBeforeCodexRuns(t *testing.T) {
 			gate := make(chan struct{})
 			codex := &fakeCodex{script: handshakeSteps()}
 			b := startBridge(t, Config{Times: quickTimes}, launched{codex: codex, gate: gate})
-			b.read()
-			b.send(codextest.InitializeLine)
+			b.Read()
+			b.Send(codextest.InitializeLine)
 			assert.Contains(t, b.ask("codex-cancel", b.startJob(), ""), `"state":"canceled"`)
 			close(gate)
-			b.output()
+			b.Output()
 			assert.NotContains(t, codex.got(), "tools/call")
-			b.disconnect()
+			b.Disconnect()
 			b.end(0)
 		})
 	})

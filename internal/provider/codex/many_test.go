@@ -176,7 +176,7 @@ func TestManyCalls(t *testing.T) {
 func (b *testBridge) messages() []codextest.Message {
 	b.Helper()
 	var all []codextest.Message
-	for line := range strings.Lines(b.output()) {
+	for line := range strings.Lines(b.Output()) {
 		var m codextest.Message
 		require.NoError(b, json.Unmarshal([]byte(line), &m), "%q", line)
 		all = append(all, m)
@@ -193,10 +193,10 @@ func pass(d time.Duration) {
 func manyCalls(t *testing.T, seed uint64, calls int) {
 	b := startBridge(t, Config{Times: Times{Idle: 1500 * ms, Hard: 10 * time.Second, CancelGrace: time.Second, TerminalGrace: 100 * ms, FlushStall: time.Minute,
 		StatusInterval: 100 * ms, ProgressInterval: 50 * ms, WaitInterval: 300 * ms}}, launched{wild: &wildCodex{lock: make(chan struct{}, 1), quit: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 1))}})
-	b.read()
+	b.Read()
 	rng := rand.New(rand.NewPCG(seed, 2))
-	b.send(codextest.InitializeLine)
-	b.output()
+	b.Send(codextest.InitializeLine)
+	b.Output()
 	type state struct{ cancelled, answered bool }
 	all := map[string]*state{}
 	open := 0
@@ -221,11 +221,11 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 		id := fmt.Sprint(100 + i)
 		all[id] = &state{}
 		open++
-		b.send(codextest.TurnCall(id, id))
+		b.Send(codextest.TurnCall(id, id))
 		if rng.IntN(20) == 0 {
-			b.pause()
+			b.Pause()
 			pass(time.Duration(rng.IntN(500)) * ms)
-			b.resume()
+			b.Resume()
 		}
 		for look(); open >= 8 || i == calls && open > 0; look() {
 			pass(time.Duration(rng.IntN(60)) * ms)
@@ -235,7 +235,7 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 			}
 			for id, c := range all {
 				if !c.answered && !c.cancelled {
-					b.send(codextest.CancelLine(id))
+					b.Send(codextest.CancelLine(id))
 					b.messages() // what crossed the cancel
 					c.cancelled = true
 					open--
@@ -246,9 +246,9 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 	}
 	pass(20 * time.Second)
 	look()
-	b.send(codextest.ToolLine(9, "codex-peek", "{}"))
-	assert.Contains(t, b.output(), `"abandonedTurnsProcessWide":0`, "all were heard of again")
-	assert.NotContains(t, b.log.String(), "finalize")
-	b.disconnect()
+	b.Send(codextest.ToolLine(9, "codex-peek", "{}"))
+	assert.Contains(t, b.Output(), `"abandonedTurnsProcessWide":0`, "all were heard of again")
+	assert.NotContains(t, b.Log.String(), "finalize")
+	b.Disconnect()
 	b.end(0)
 }

@@ -52,32 +52,32 @@ func newMemory(t *testing.T, s codextest.Settings) *memory {
 	m := &memory{codex: &fakeCodex{script: handshakeSteps(), version: "0.153.4", old: old}}
 	m.b = startBridge(t, Config{Times: Times(s.Times), Goal: s.Goal, ClientGoneGrace: s.Gone, MaxCommentary: s.MaxCommentary, CheckCwd: codextest.CheckCwd},
 		launched{codex: m.codex})
-	m.b.read()
-	m.b.send(codextest.InitializeLine)
-	m.b.output()
+	m.b.Read()
+	m.b.Send(codextest.InitializeLine)
+	m.b.Output()
 	return m
 }
 
 func (m *memory) Send(text string) {
-	_, err := io.WriteString(m.b.in, text)
+	_, err := io.WriteString(m.b.In, text)
 	require.NoError(m.b, err)
 }
 
-func (m *memory) Disconnect()           { m.b.disconnect() }
+func (m *memory) Disconnect()           { m.b.Disconnect() }
 func (m *memory) Settle()               { synctest.Wait() }
 func (m *memory) Sleep(d time.Duration) { time.Sleep(d) } // of the bubble's clock
-func (m *memory) Pause()                { m.b.pause() }
-func (m *memory) Resume()               { m.b.resume() }
-func (m *memory) Take() string          { return m.b.output() }
+func (m *memory) Pause()                { m.b.Pause() }
+func (m *memory) Resume()               { m.b.Resume() }
+func (m *memory) Take() string          { return m.b.Output() }
 func (m *memory) Got() string           { synctest.Wait(); return m.codex.got() }
-func (m *memory) Log() string           { return m.b.log.String() }
+func (m *memory) Log() string           { return m.b.Log.String() }
 func (m *memory) Says(text string) bool { return strings.Contains(m.Log(), text) }
 func (m *memory) Stretch() int          { return 1 }
 func (m *memory) Late() time.Duration   { return 0 }
 func (m *memory) MaxCommentary() int    { return 64 }
 
 func (m *memory) Wait() int {
-	code := <-m.b.code
+	code := <-m.b.Code
 	m.b.ended()
 	return code
 }
@@ -93,7 +93,7 @@ func (m *memory) Do(s codextest.Step, later bool) {
 			require.NoError(m.b, err)
 			return
 		}
-		m.b.reading.Go(func() { _, _ = io.WriteString(m.codex.stdout, s.Text) })
+		m.b.Tasks.Go(func() { _, _ = io.WriteString(m.codex.stdout, s.Text) })
 		synctest.Wait()
 	case "say":
 		_, err := io.WriteString(m.codex.stderr, s.Text)

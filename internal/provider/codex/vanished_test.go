@@ -33,14 +33,14 @@ func TestParentDies(t *testing.T) {
 				}}
 				codex := &fakeCodex{script: handshakeSteps()}
 				b := startBridge(t, Config{Watchdog: dog}, launched{codex: codex})
-				b.read()
+				b.Read()
 				start := time.Now()
-				b.send(codextest.InitializeLine, codextest.CallLine)
-				b.output()
+				b.Send(codextest.InitializeLine, codextest.CallLine)
+				b.Output()
 				time.Sleep(tt.want - time.Since(start) - time.Second) // of the bubble's clock
 				assert.NotContains(t, codex.got(), "client disconnected")
 				if !tt.dies {
-					b.disconnect()
+					b.Disconnect()
 				}
 				b.end(0)
 				assert.LessOrEqual(t, time.Since(start), tt.want)
@@ -66,17 +66,17 @@ func TestClientIdle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				codex := &fakeCodex{script: handshakeSteps(step{on: `"tools/list"`, out: `{"jsonrpc":"2.0","id":$id,"result":{"tools":[]}}` + "\n"})}
 				b := startBridge(t, Config{ClientIdle: tt.idle}, launched{codex: codex})
-				b.read()
+				b.Read()
 				start := time.Now()
 				for _, line := range tt.lines {
 					time.Sleep(time.Second) // of the bubble's clock
-					b.send(line)
-					b.output()
+					b.Send(line)
+					b.Output()
 				}
 				if tt.after == 0 {
 					time.Sleep(5 * time.Minute)
-					assert.Empty(t, b.code, "the bridge still serves")
-					b.disconnect()
+					assert.Empty(t, b.Code, "the bridge still serves")
+					b.Disconnect()
 					b.end(0)
 					return
 				}
