@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,20 @@ const (
 	maxPointer = 8 << 10  // .git, gitdir and commondir files: a path and a few letters
 	maxConfig  = 64 << 10 // a submodule's config
 )
+
+// Mounts returns what a sandbox needs of the host for a root: the root itself,
+// and the git directories that git needs in it. That some are there, and why some
+// cannot be, is logged.
+func Mounts(root string, log *slog.Logger) []string {
+	gitDirs, err := GitDirs(root)
+	if err != nil {
+		log.Warn("git may not work in a workspace", "error", err)
+	}
+	if len(gitDirs) > 0 {
+		log.Info("mounting the git directory that a linked worktree or submodule uses", "count", len(gitDirs))
+	}
+	return append([]string{root}, gitDirs...)
+}
 
 // GitDirs returns the git directories outside the root that git needs in it:
 // the common directory of a linked worktree (git worktree add), or the git

@@ -4,7 +4,6 @@ package workspace
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,28 +11,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-)
 
-// git runs the real git with no configuration but its own.
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always", "-c", "user.name=t",
-		"-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "git %v: %s", args, out)
-}
+	"mcpagents/internal/workspace/workspacetest"
+)
 
 // repository makes base/repo with one commit.
 func repository(t *testing.T) (base, repo string) {
 	t.Helper()
 	base = tree(t, "repo")
 	repo = filepath.Join(base, "repo")
-	git(t, repo, "init", "-q")
+	workspacetest.Git(t, repo, "init", "-q")
 	write(t, filepath.Join(repo, "a"), "a\n")
-	git(t, repo, "add", "a")
-	git(t, repo, "commit", "-qm", "one")
+	workspacetest.Git(t, repo, "add", "a")
+	workspacetest.Git(t, repo, "commit", "-qm", "one")
 	return base, repo
 }
 
@@ -50,23 +40,23 @@ func TestGitDirsOfRealRepositories(t *testing.T) {
 	assertGitDirs(t, repo)
 	assertGitDirs(t, base)
 
-	git(t, repo, "worktree", "add", "-q", "-b", "w", join("wt"))
+	workspacetest.Git(t, repo, "worktree", "add", "-q", "-b", "w", join("wt"))
 	assertGitDirs(t, join("wt"), join("repo/.git"))
-	git(t, repo, "worktree", "add", "-q", "-b", "inside", join("repo/inside"))
+	workspacetest.Git(t, repo, "worktree", "add", "-q", "-b", "inside", join("repo/inside"))
 	assertGitDirs(t, join("repo/inside"), join("repo/.git"))
 	link(t, join("wt"), join("alias"))
 	assertGitDirs(t, join("alias"), join("repo/.git"))
 
-	git(t, base, "clone", "-q", "--bare", repo, join("bare.git"))
-	git(t, join("bare.git"), "worktree", "add", "-q", "-b", "b", join("bare-wt"))
+	workspacetest.Git(t, base, "clone", "-q", "--bare", repo, join("bare.git"))
+	workspacetest.Git(t, join("bare.git"), "worktree", "add", "-q", "-b", "b", join("bare-wt"))
 	assertGitDirs(t, join("bare-wt"), join("bare.git"))
 
-	git(t, base, "init", "-q", "super")
-	git(t, join("super"), "submodule", "--quiet", "add", repo, "sub dir/mod")
+	workspacetest.Git(t, base, "init", "-q", "super")
+	workspacetest.Git(t, join("super"), "submodule", "--quiet", "add", repo, "sub dir/mod")
 	assertGitDirs(t, join("super"))
 	assertGitDirs(t, join("super/sub dir/mod"), join("super/.git/modules/sub dir/mod"))
 
-	git(t, join("super/sub dir/mod"), "worktree", "add", "-q", "-b", "s", join("sub-wt"))
+	workspacetest.Git(t, join("super/sub dir/mod"), "worktree", "add", "-q", "-b", "s", join("sub-wt"))
 	assertGitDirs(t, join("sub-wt"), join("super/.git/modules/sub dir/mod"))
 }
 
@@ -75,7 +65,7 @@ func TestGitDirsOfRealRepositories(t *testing.T) {
 func TestGitDirsWithRelativePaths(t *testing.T) {
 	base, repo := repository(t)
 	wt := filepath.Join(base, "wt")
-	git(t, repo, "worktree", "add", "-q", "-b", "w", wt)
+	workspacetest.Git(t, repo, "worktree", "add", "-q", "-b", "w", wt)
 	write(t, filepath.Join(wt, ".git"), "gitdir: ../repo/.git/worktrees/wt\n")
 	write(t, filepath.Join(repo, ".git/worktrees/wt/gitdir"), "../../../../wt/.git\n")
 	assertGitDirs(t, wt, filepath.Join(repo, ".git"))
@@ -84,7 +74,7 @@ func TestGitDirsWithRelativePaths(t *testing.T) {
 func TestGitDirInsideTheRoot(t *testing.T) {
 	base := tree(t, "p")
 	p := filepath.Join(base, "p")
-	git(t, p, "init", "-q", "--bare", ".bare")
+	workspacetest.Git(t, p, "init", "-q", "--bare", ".bare")
 	write(t, filepath.Join(p, ".git"), "gitdir: ./.bare\n")
 	assertGitDirs(t, p)
 }
@@ -101,16 +91,16 @@ func TestHostileGitFiles(t *testing.T) {
 			write(t, filepath.Join(root, ".git"), "gitdir: ../repo/.git\n")
 		},
 		"a foreign worktree": func(t *testing.T, base, root string) {
-			git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
+			workspacetest.Git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
 			write(t, filepath.Join(root, ".git"), "gitdir: ../repo/.git/worktrees/wt\n")
 		},
 		"a foreign worktree, by a hard link of its .git": func(t *testing.T, base, root string) {
-			git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
+			workspacetest.Git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
 			require.NoError(t, os.Link(filepath.Join(base, "wt/.git"), filepath.Join(root, ".git")))
 		},
 		"a foreign submodule": func(t *testing.T, base, root string) {
-			git(t, base, "init", "-q", "super")
-			git(t, filepath.Join(base, "super"), "submodule", "--quiet", "add", filepath.Join(base, "repo"), "sub")
+			workspacetest.Git(t, base, "init", "-q", "super")
+			workspacetest.Git(t, filepath.Join(base, "super"), "submodule", "--quiet", "add", filepath.Join(base, "repo"), "sub")
 			write(t, filepath.Join(root, ".git"), "gitdir: ../super/.git/modules/sub\n")
 		},
 		"a made-up worktree of a real repository": func(t *testing.T, base, root string) {

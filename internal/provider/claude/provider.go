@@ -151,16 +151,9 @@ func (p *Provider) takeSpare(ctx context.Context, spec sandbox.Spec) (*sandbox.S
 // mounts are a root, and the git directories that a linked worktree or a
 // submodule uses.
 func (p *Provider) mounts(root string, readOnly bool) []sandbox.Mount {
-	mounts := []sandbox.Mount{{Path: root, ReadOnly: readOnly}}
-	gitDirs, err := workspace.GitDirs(root)
-	if err != nil {
-		p.log.Warn("git may not work in a workspace", "error", err)
-	}
-	for _, dir := range gitDirs {
+	var mounts []sandbox.Mount
+	for _, dir := range workspace.Mounts(root, p.log) {
 		mounts = append(mounts, sandbox.Mount{Path: dir, ReadOnly: readOnly})
-	}
-	if len(gitDirs) > 0 {
-		p.log.Info("mounting the git directory that a linked worktree or submodule uses", "count", len(gitDirs))
 	}
 	return mounts
 }

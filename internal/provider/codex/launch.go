@@ -155,15 +155,9 @@ func (s *Sandboxed) spec() sandbox.Spec {
 	spec := s.Spec
 	spec.WorkDir = s.Roots.Default()
 	spec.Mounts = nil
-	for _, dir := range s.Roots.Dirs() {
-		spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: dir, ReadOnly: s.ReadOnly})
-		gitDirs, err := workspace.GitDirs(dir)
-		if err != nil {
-			s.Log.Warn("git may not work in a workspace", "error", err)
-		}
-		for _, git := range gitDirs {
-			s.Log.Info("mounting the git directory that a linked worktree or submodule uses", "count", len(gitDirs))
-			spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: git, ReadOnly: s.ReadOnly})
+	for _, root := range s.Roots.Dirs() {
+		for _, dir := range workspace.Mounts(root, s.Log) {
+			spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: dir, ReadOnly: s.ReadOnly})
 		}
 	}
 	if s.Trust != nil {
