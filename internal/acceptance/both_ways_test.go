@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/frontendtest"
 )
 
 // outerCLI is a real CLI that runs on this machine, as a user's does, with our
@@ -31,12 +33,12 @@ type outerCLI struct {
 // outer prepares a CLI whose server runs its sandboxes from the image.
 func outer(t *testing.T, image string) *outerCLI {
 	t.Helper()
-	inner := startModel(t, image)
+	inner := frontendtest.StartModel(t, built.agents, image)
 	s := newSetting(t, "docker", image)
 	s.put(t, "notes.txt", "the workspace says hello\n", 0o644)
 	o := &outerCLI{setting: s, home: t.TempDir(), model: hostModel(t)}
 	o.env = []string{"HOME=" + o.home, "CODEX_HOME=" + s.login, "CLAUDE_CONFIG_DIR=" + filepath.Join(o.home, ".claude"), "PATH=" + os.Getenv("PATH"),
-		"MCP_AGENTS_IMAGE=" + image, "MCP_AGENTS_NETWORK=" + inner.network, "MCP_AGENTS_MODEL_BASE_URL=" + inner.url,
+		"MCP_AGENTS_IMAGE=" + image, "MCP_AGENTS_NETWORK=" + inner.Network, "MCP_AGENTS_MODEL_BASE_URL=" + inner.URL,
 		"MCP_AGENTS_ENV=ACCEPTANCE_RUN", "MCP_AGENTS_STOP_GRACE=1", "ACCEPTANCE_RUN=" + s.run}
 	return o
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/frontendtest"
 )
 
 // claudeImage is the image with the real Claude Code, see codexImage.
@@ -31,12 +33,12 @@ func claudeImage(t *testing.T) string {
 func realClaude(t *testing.T, more ...string) *setting {
 	t.Helper()
 	image := claudeImage(t)
-	m := startModel(t, image)
+	m := frontendtest.StartModel(t, built.agents, image)
 	s := newSetting(t, "docker", image)
 	credentials := fmt.Sprintf(`{"claudeAiOauth":{"accessToken":%q,"refreshToken":"r","expiresAt":4102444800000,"scopes":["user:inference"],"subscriptionType":"max"}}`, s.secret)
 	require.NoError(t, os.WriteFile(filepath.Join(s.login, ".credentials.json"), []byte(credentials), 0o600))
 	s.env = []string{"CLAUDE_CONFIG_DIR=" + s.login, "ANTHROPIC_API_KEY=", "ANTHROPIC_AUTH_TOKEN=", "CLAUDE_CODE_OAUTH_TOKEN="}
-	s.args = append([]string{"--provider", "claude", "--network", m.network, "--model_base_url", m.url}, more...)
+	s.args = append([]string{"--provider", "claude", "--network", m.Network, "--model_base_url", m.URL}, more...)
 	return s
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/version"
 )
 
@@ -151,14 +152,14 @@ func (d documented) command(home, project, image string) []string {
 
 // frontEndImage is the image mcp-agents with a model, a network and a sandbox's
 // image in its environment, since the documented lines know of none of them.
-func frontEndImage(t *testing.T, m *scriptedModel, sandboxImage string) string {
+func frontEndImage(t *testing.T, m frontendtest.Model, sandboxImage string) string {
 	t.Helper()
 	base := os.Getenv("MCP_AGENTS_TEST_IMAGE")
 	if base == "" {
 		base = "mcp-agents:" + version.Version
 	}
-	dir, tag := t.TempDir(), "mcp-agents-test/documented:"+strings.ToLower(filepath.Base(m.network[len("container:"):][:12]))
-	text := "FROM " + base + "\nENV MCP_AGENTS_NETWORK=" + m.network + " MCP_AGENTS_MODEL_BASE_URL=" + m.url + " MCP_AGENTS_IMAGE=" + sandboxImage + "\n"
+	dir, tag := t.TempDir(), "mcp-agents-test/documented:"+strings.ToLower(filepath.Base(m.Network[len("container:"):][:12]))
+	text := "FROM " + base + "\nENV MCP_AGENTS_NETWORK=" + m.Network + " MCP_AGENTS_MODEL_BASE_URL=" + m.URL + " MCP_AGENTS_IMAGE=" + sandboxImage + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o644))
 	out, err := exec.Command("docker", "build", "-q", "-t", tag, dir).CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -179,7 +180,7 @@ func TestDocumentedDockerRunLines(t *testing.T) {
 		provider := line.provider()
 		seen[line.file+" "+provider] = true
 		t.Run(line.file+" "+provider, func(t *testing.T) {
-			m := startModel(t, images[provider])
+			m := frontendtest.StartModel(t, built.agents, images[provider])
 			s := newSetting(t, "docker", images[provider])
 			image := frontEndImage(t, m, images[provider])
 			home := t.TempDir()

@@ -1,13 +1,8 @@
 package codexe2e
 
 import (
-	"bufio"
-	"context"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/frontendtest"
-	"mcpagents/internal/sandbox"
-	"mcpagents/internal/sandbox/docker"
 )
 
 // realCodex is a setting with the real Codex, and the scripted model in a
@@ -24,29 +17,12 @@ import (
 func realCodex(t *testing.T, modelArgs ...string) *setting {
 	t.Helper()
 	image := frontendtest.CodexImage(t)
-	rt, err := docker.New("")
-	require.NoError(t, err)
-	spec := sandbox.Spec{Provider: "model", Instance: "codexe2e", Image: image, Network: "none", User: "1000:1000",
-		Mounts: []sandbox.Mount{{Path: built.agents, ReadOnly: true}}}
-	box, err := sandbox.Open(t.Context(), rt, spec, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		require.NoError(t, box.Close(ctx))
-		require.NoError(t, rt.Close())
-	})
-	proc, err := box.Spawn(t.Context(), sandbox.Command{Argv: append([]string{built.agents, "model"}, modelArgs...), Env: rt.Environ(spec), Dir: "/"})
-	require.NoError(t, err)
-	go func() { _, _ = io.Copy(io.Discard, proc.Stderr()) }() // ends with the sandbox
-	line, err := bufio.NewReader(proc.Stdout()).ReadString('\n')
-	require.NoError(t, err)
-	fields := strings.Fields(line)
+	m := frontendtest.StartModel(t, built.agents, image, modelArgs...)
 	s := newSetting(t, "docker", image)
 	if os.Getuid() == 0 {
 		require.NoError(t, os.Chown(s.workspace, 1000, 1000))
 	}
-	s.args = []string{"--network", "container:" + box.ID(), "--model_base_url", "http://" + fields[len(fields)-1] + "/v1"}
+	s.args = []string{"--network", m.Network, "--model_base_url", m.URL}
 	// A cancelled Codex 0.153.4 does not end with its input.
 	s.env = []string{"MCP_AGENTS_CODEX_CLIENT_GONE_GRACE_MS=500"}
 	return s
