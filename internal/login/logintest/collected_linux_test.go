@@ -2,20 +2,19 @@ package logintest
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/provider/codex"
 )
 
@@ -24,30 +23,13 @@ type codexSession struct {
 	*testing.T
 	child *codex.Child
 	lines *bufio.Reader
-	log   *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log   *frontendtest.Buffer
 }
 
 // launch starts fakelogin over a login directory.
 func launch(t *testing.T, loginDir string) *codexSession {
 	t.Helper()
-	s := &codexSession{T: t, log: &lockedBuffer{}}
+	s := &codexSession{T: t, log: &frontendtest.Buffer{}}
 	l, err := settings{Login: loginDir, Workspace: t.TempDir(), Homes: t.TempDir()}.launcher(
 		slog.New(slog.NewTextHandler(s.log, nil)))
 	require.NoError(t, err)

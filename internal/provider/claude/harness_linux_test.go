@@ -10,16 +10,15 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/login"
 	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
@@ -36,18 +35,14 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
-	var err error
-	if fakeDir, err = os.MkdirTemp("", "mcp-agents-fakeclaude-"); err != nil {
+	dir, remove, err := frontendtest.Programs("mcp-agents-fakeclaude-", map[string]string{
+		"claude": "mcpagents/internal/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"})
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(fakeDir)
-	for name, pkg := range map[string]string{"claude": "mcpagents/internal/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(fakeDir, name), pkg).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
-			return 1
-		}
-	}
+	defer remove()
+	fakeDir = dir
 	status := m.Run()
 	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -63,30 +58,13 @@ type fixture struct {
 	workspace string
 	homes     string // of the sandboxes
 	records   string // of the runs, see record
-	stderr    lockedBuffer
+	stderr    frontendtest.Buffer
 
 	in    *io.PipeWriter
 	lines chan []byte
 	nexts int
 	seen  bytes.Buffer // everything that the server wrote
 	done  chan error
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // start serves a provider; change may change its configuration.

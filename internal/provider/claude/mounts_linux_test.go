@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/workspace/workspacetest"
 )
@@ -27,7 +28,7 @@ func TestMountsOfGitDirectories(t *testing.T) {
 		{name: "a foreign repository", root: "hostile", want: []string{"hostile"}, warned: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var log lockedBuffer
+			var log frontendtest.Buffer
 			p := &Provider{log: slog.New(slog.NewTextHandler(&log, nil))}
 			var want []sandbox.Mount
 			for _, path := range tt.want {

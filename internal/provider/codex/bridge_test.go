@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/provider/codex/codextest"
 	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/provider/passthrough/passthroughtest"
 	"mcpagents/internal/stdio"
 	"mcpagents/internal/wire"
 )
@@ -194,7 +194,7 @@ func TestSandboxThatCannotBeDestroyed(t *testing.T) {
 		child := &Child{Process: passthrough.Process{Stdin: discard{}, Stdout: never, Stderr: strings.NewReader(""),
 			Wait:  func(ctx context.Context) (wire.Exit, error) { <-ctx.Done(); return wire.Exit{}, ctx.Err() },
 			Close: func(context.Context) error { return errors.New("engine is gone") }}}
-		log := &passthroughtest.Log{}
+		log := &frontendtest.Buffer{}
 		code := make(chan int)
 		start := time.Now()
 		go func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/passthrough/passthroughtest"
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/workspace"
 	"mcpagents/internal/workspace/workspacetest"
@@ -40,7 +40,7 @@ func TestSpecMountsGitDirectories(t *testing.T) {
 			}
 			roots, err := workspace.Resolve(named, named[0], "", nil)
 			require.NoError(t, err)
-			log := &passthroughtest.Log{}
+			log := &frontendtest.Buffer{}
 			s := &Sandboxed{Roots: roots, ReadOnly: tt.readOnly, Log: slog.New(slog.NewTextHandler(log, nil)),
 				Spec: sandbox.Spec{Mounts: []sandbox.Mount{{Path: "/not/kept"}}}}
 			var want []sandbox.Mount

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/local"
@@ -29,18 +29,14 @@ var fakeDir string
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
-	var err error
-	if fakeDir, err = os.MkdirTemp("", "mcp-agents-fakeagy-"); err != nil {
+	dir, remove, err := frontendtest.Programs("mcp-agents-fakeagy-", map[string]string{
+		"agy": "mcpagents/internal/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"})
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(fakeDir)
-	for name, pkg := range map[string]string{"agy": "mcpagents/internal/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(fakeDir, name), pkg).CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, out)
-			return 1
-		}
-	}
+	defer remove()
+	fakeDir = dir
 	status := m.Run()
 	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/stdio"
 )
 
@@ -23,9 +24,9 @@ type Client struct {
 	In     *io.PipeWriter
 	Out    *io.PipeReader // for those who do not Read
 	Cancel context.CancelCauseFunc
-	Code   chan int       // the exit status of the bridge, once
-	Log    *Log           // of the bridge, from level info
-	Tasks  sync.WaitGroup // of the client, waited for at the end
+	Code   chan int             // the exit status of the bridge, once
+	Log    *frontendtest.Buffer // of the bridge, from level info
+	Tasks  sync.WaitGroup       // of the client, waited for at the end
 
 	mu   sync.Mutex // of got
 	got  bytes.Buffer
@@ -36,7 +37,7 @@ type Client struct {
 func Start(t *testing.T, run func(ctx context.Context, log *slog.Logger, in io.Reader, out io.Writer) int) *Client {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	c := &Client{T: t, In: inW, Out: outR, Code: make(chan int, 1), Log: &Log{}, gate: make(chan struct{}, 1)}
+	c := &Client{T: t, In: inW, Out: outR, Code: make(chan int, 1), Log: &frontendtest.Buffer{}, gate: make(chan struct{}, 1)}
 	var ctx context.Context
 	ctx, c.Cancel = context.WithCancelCause(context.Background())
 	t.Cleanup(func() { // after a failed assertion; otherwise everything has ended
@@ -112,22 +113,4 @@ func (c *Client) Close() {
 	c.In.Close()
 	c.Out.Close()
 	c.Tasks.Wait()
-}
-
-// Log is what a bridge says while a test reads it.
-type Log struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
