@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"mcpagents/internal/login"
+	"mcpagents/internal/provider/gemini"
 )
 
 // Client is an MCP client whose configuration this package edits. The table of
@@ -19,6 +22,7 @@ type Client struct {
 	format  format
 
 	withType bool   // the entry says "type": "stdio"
+	closed   bool   // a server gets none of the client's variables but those that env_vars of the entry names
 	timeout  string // field of the deadline of a tool call; empty: the client has none
 	perSec   bool   // that field counts seconds, not milliseconds
 	approve  bool   // the entry can approve single tools in advance
@@ -70,7 +74,7 @@ var clients = []Client{
 		Name: "codex", Title: "Codex", Provider: "claude",
 		user:    place{path: ".codex/config.toml", variable: "CODEX_HOME", base: "config.toml", mode: 0o600, dirMode: 0o700},
 		format:  tomlFormat{servers: "mcp_servers"},
-		timeout: "tool_timeout_sec", perSec: true, approve: true,
+		timeout: "tool_timeout_sec", perSec: true, approve: true, closed: true,
 	},
 	{
 		Name: "cursor", Title: "Cursor", Provider: "codex",
@@ -109,19 +113,20 @@ func clientNamed(name string) (Client, error) {
 // service is what an entry starts, the same for every client.
 type service struct {
 	provider string
-	entry    string // name of the entry
-	deadline int    // milliseconds: the server's own deadline and a minute or more beside it
-	login    string // directory of the login below the home; empty: none
+	entry    string   // name of the entry
+	deadline int      // milliseconds: the server's own deadline and a minute or more beside it
+	login    string   // directory of the login below the home; empty: none
+	keys     []string // variables that log the CLI in without that directory
 	approve  []string
 }
 
 var services = []service{
 	// Two hours and five minutes: above the hard deadline of a Codex call, and
 	// no progress extends it in a client.
-	{provider: "codex", entry: "codex", deadline: 7_500_000, login: ".codex"},
-	{provider: "claude", entry: "claude-code", deadline: 960_000, login: ".claude",
+	{provider: "codex", entry: "codex", deadline: 7_500_000, login: ".codex", keys: login.Codex("").KeyVariables},
+	{provider: "claude", entry: "claude-code", deadline: 960_000, login: ".claude", keys: login.ClaudeKeyVariables,
 		approve: []string{"claude-start", "claude-status", "claude-result", "claude-cancel"}},
-	{provider: "gemini", entry: "gemini", deadline: 360_000, login: ".gemini"},
+	{provider: "gemini", entry: "gemini", deadline: 360_000, login: ".gemini", keys: gemini.KeyVariables},
 	{provider: "browser", entry: "browser", deadline: 660_000},
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -266,6 +267,55 @@ func TestRemoveRefusesWhatWouldLoseBytes(t *testing.T) {
 			require.ErrorContains(t, err, "left as it is")
 			assert.Equal(t, tc.text, string(contents(t, path)))
 		})
+	}
+}
+
+// A key that is set where setup runs is no part of the entry. Where the server
+// would not get it, that is said.
+func TestKeysThatTheServerDoesNotGet(t *testing.T) {
+	const closed, contained = `Codex hands none of its variables on, so KEYS, set here, does not log ENTRY in: a login file does, or env_vars = [LIST] in the entry`,
+		`a container gets no variable by itself, so KEYS, set here, does not log ENTRY in: a login file does, or "-e", LIST in the entry before the image`
+	for _, tt := range []struct {
+		client, provider string
+		docker           bool
+		set              []string
+		notes            []string
+		keys, list       string
+	}{
+		{"codex", "claude", false, []string{"ANTHROPIC_API_KEY"}, []string{closed}, "ANTHROPIC_API_KEY", `"ANTHROPIC_API_KEY"`},
+		{"codex", "claude", true, []string{"ANTHROPIC_API_KEY"}, []string{closed, contained}, "ANTHROPIC_API_KEY", `"ANTHROPIC_API_KEY"`},
+		{"codex", "gemini", false, []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, []string{closed}, "GEMINI_API_KEY and GOOGLE_API_KEY",
+			`"GEMINI_API_KEY", "GOOGLE_API_KEY"`},
+		{"cursor", "codex", true, []string{"OPENAI_API_KEY"}, []string{contained}, "OPENAI_API_KEY", `"OPENAI_API_KEY"`},
+		{"cursor", "codex", false, []string{"OPENAI_API_KEY"}, nil, "", ""},
+		{"codex", "claude", false, []string{"OPENAI_API_KEY"}, nil, "", ""}, // another provider's
+		{"codex", "browser", true, []string{"OPENAI_API_KEY"}, nil, "", ""},
+	} {
+		m := newMachine(t)
+		req := m.request(tt.client)
+		req.Provider, req.Docker = tt.provider, tt.docker
+		_, err := Run(req)
+		require.NoError(t, err)
+		req.Getenv = func(name string) string {
+			if slices.Contains(tt.set, name) {
+				return "made-up-secret"
+			}
+			return ""
+		}
+		out, err := Run(req)
+		require.NoError(t, err)
+		assert.Equal(t, "unchanged", out.Action)
+		s, err := serviceOf(tt.provider)
+		require.NoError(t, err)
+		var want []string
+		for _, note := range tt.notes {
+			want = append(want, strings.NewReplacer("KEYS", tt.keys, "ENTRY", s.entry, "LIST", tt.list).Replace(note))
+		}
+		assert.Equal(t, want, out.Notes)
+		req.Remove = true
+		out, err = Run(req)
+		require.NoError(t, err)
+		assert.Empty(t, out.Notes)
 	}
 }
 
