@@ -52,7 +52,7 @@ func Candidates(root fs.FS, hostname string) []Candidate {
 	for _, id := range fromMounts(read(root, "proc/self/mountinfo")) {
 		add(id, false)
 	}
-	if shortID.MatchString(hostname) && inContainer(root) {
+	if shortID.MatchString(hostname) && Inside(root) {
 		add(hostname, false) // an engine names the machine of a container after its id
 	}
 	return list
@@ -76,8 +76,9 @@ func UpperDir(root fs.FS) string {
 	return ""
 }
 
-// inContainer reports whether an engine left its mark at the root.
-func inContainer(root fs.FS) bool {
+// Inside reports whether an engine left its mark at the root: this process runs
+// in a container, and its loopback is that container's.
+func Inside(root fs.FS) bool {
 	for _, name := range []string{".dockerenv", "run/.containerenv"} {
 		if _, err := fs.Stat(root, name); err == nil {
 			return true

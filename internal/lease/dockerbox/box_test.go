@@ -147,4 +147,6 @@ func TestPorts(t *testing.T) {
 	require.Equal(t, firstPort, port)
 	_, err = b.Acquire(t.Context(), lease.Request{Session: "s", LocalPort: 9222, AppPort: 1, Viewport: "1x1"})
 	require.ErrorContains(t, err, "dev server not reachable")
+	require.NotContains(t, appAnswers(t.Context(), 1, false).Error(), "container")
+	require.ErrorContains(t, appAnswers(t.Context(), 1, true), "call again; mcp-agents runs in a container, whose loopback is its own unless it is started with --network host")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"mcpagents/internal/lease"
 	"mcpagents/internal/lease/control"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/selfcontainer"
 )
 
 const (
@@ -46,7 +48,7 @@ func (l *loan) alive() bool {
 
 // Acquire starts Chromium in the box.
 func (b *Box) Acquire(ctx context.Context, req lease.Request) (lease.Record, error) {
-	if err := appAnswers(ctx, req.AppPort); err != nil {
+	if err := appAnswers(ctx, req.AppPort, selfcontainer.Inside(os.DirFS("/"))); err != nil {
 		return lease.Record{}, err
 	}
 	if req.AppPort == req.LocalPort {
@@ -115,8 +117,9 @@ func (b *Box) forward(ctx context.Context, home *sandbox.Sandbox, port int) erro
 	return nil
 }
 
-// appAnswers looks whether something listens on the application's port.
-func appAnswers(ctx context.Context, port int) error {
+// appAnswers looks whether something listens on the application's port. Contained
+// says that this process's loopback is a container's.
+func appAnswers(ctx context.Context, port int, contained bool) error {
 	if port == 0 {
 		return nil
 	}
@@ -125,6 +128,9 @@ func appAnswers(ctx context.Context, port int) error {
 	c, err := d.DialContext(ctx, "tcp4", address)
 	if err != nil {
 		text := fmt.Sprintf("GUI not verified — dev server not reachable on http://%s: start it there and call again", address)
+		if contained {
+			text += "; mcp-agents runs in a container, whose loopback is its own unless it is started with --network host"
+		}
 		return &lease.UnavailableError{Cause: lease.DevServer, Text: text, Detail: err.Error()}
 	}
 	_ = c.Close()
