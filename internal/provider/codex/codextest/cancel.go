@@ -60,9 +60,9 @@ func cancels(l *table) {
 	})
 	l.scenario("189 confirmed late, inside a half frame", cfg, func(t testing.TB, b *Bridge) {
 		b.send(TurnCall(3, ""), CancelLine(3))
-		b.waits(70 * ms)
+		b.waits(40 * ms)
 		b.says(aborted + `{"method":"ha`)
-		b.waits(60 * ms)
+		b.waits(80 * ms)
 		b.says("lf\"}\n")
 		b.expect(aborted, `{"method":"half"}`)
 		b.passes(200 * ms)
