@@ -3,6 +3,8 @@
 package codex
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -63,4 +65,34 @@ func TestSpecMountsGitDirectories(t *testing.T) {
 			}
 		})
 	}
+}
+
+// openings is a runtime whose sandboxes start as the test says.
+type openings struct {
+	sandbox.Runtime
+	start func(context.Context) error
+}
+
+func (o openings) Start(ctx context.Context, _ sandbox.Spec) (sandbox.Instance, error) {
+	return nil, o.start(ctx)
+}
+
+// Version and sandbox are asked for at once. A version that cannot be had ends the
+// opening and is what is said.
+func TestVersionIsAskedWhileTheSandboxOpens(t *testing.T) {
+	absent, broken := errors.New("codex is not on PATH"), errors.New("no room")
+	open := func(version, start func(context.Context) error) error {
+		s := &Sandboxed{Log: slog.New(slog.DiscardHandler), Runtime: openings{start: start},
+			CLIVersion: func(ctx context.Context) (string, error) { return "codex-cli 0.153.4", version(ctx) }}
+		box, _, err := s.openBox(t.Context())
+		require.Nil(t, box)
+		return err
+	}
+	opening, asked := make(chan struct{}), make(chan struct{})
+	require.ErrorIs(t, open(
+		func(context.Context) error { <-opening; return absent },
+		func(ctx context.Context) error { close(opening); <-ctx.Done(); return ctx.Err() }), absent)
+	require.ErrorIs(t, open(
+		func(context.Context) error { close(asked); return nil },
+		func(context.Context) error { <-asked; return broken }), broken)
 }
