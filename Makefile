@@ -115,6 +115,13 @@ test-browser: images-browser ## run the tests with the real browser, in containe
 	@go test -count=1 -timeout 10m ./internal/lease/dockerbox
 	@go test -count=1 -timeout 10m ./internal/acceptance -run '^TestBrowser'
 
+.PHONY: test-compose
+test-compose: build ## start each service of compose.yaml with docker compose, as a client does
+	@.ci/engine.sh
+	@$(MAKE) images
+	@compose=$$(.ci/compose.sh) && MCP_AGENTS_REQUIRE_ENGINE=1 MCP_AGENTS_TEST_COMPOSE=$$compose \
+	  go test -count=1 -timeout 10m ./internal/acceptance -run '^TestCompose'
+
 .PHONY: test
 test: build ## run every suite with the race detector, the docker suites where an engine can be had
 	@$(call with_engine,$(MAKE) images,echo "test: no engine: the docker suites are skipped; the local runtime is tested" >&2)
