@@ -113,9 +113,6 @@ func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sa
 		return rt.ConfinementKey(ctx, spec)
 	}
 	l.CLIVersion = func(ctx context.Context) (string, error) {
-		var asking sync.WaitGroup
-		asking.Go(func() { _, _ = rt.Engine(ctx) }) // so that it is known when the sandbox starts
-		defer asking.Wait()
 		image, err := rt.Inspect(ctx, l.Spec.Image)
 		return image.CLIVersion, err
 	}

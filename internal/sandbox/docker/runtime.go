@@ -152,7 +152,11 @@ func buildCommand(ref string) string {
 // Start makes the container, attaches to it and starts it, in that order: an
 // engine remembers an input that was closed before.
 func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Instance, error) {
-	if _, err := r.Inspect(ctx, spec.Image); err != nil {
+	var asking sync.WaitGroup
+	asking.Go(func() { _, _ = r.Engine(ctx) }) // so that it is known once the image is
+	_, err := r.Inspect(ctx, spec.Image)
+	asking.Wait()
+	if err != nil {
 		return nil, err
 	}
 	e, err := r.connect(ctx)
