@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/frontendtest"
+	"mcpagents/internal/login"
+	"mcpagents/internal/provider/gemini"
 )
 
 // composeCommand is the docker compose command: that of MCP_AGENTS_TEST_COMPOSE,
@@ -27,7 +30,8 @@ func composeCommand(t *testing.T) []string {
 	return []string{"docker", "compose"}
 }
 
-// composed starts a service of compose.yaml for a client in the workspace. Only
+// composed starts a service of compose.yaml for a client in the workspace, or
+// with MCP_AGENTS_WORKSPACE in the setting for one in any place. Only
 // the image's name is another one, which knows a model, its network and the
 // sandbox's image.
 func (s *setting) composed(t *testing.T, service, image string, flags ...string) *client {
@@ -43,7 +47,14 @@ func (s *setting) composed(t *testing.T, service, image string, flags ...string)
 	argv = append(append(argv, flags...), service)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = s.workspace
-	cmd.Env = append(os.Environ(), "HOME="+home, "MCP_AGENTS_WORKSPACE="+s.workspace)
+	// What the user of this machine has set must not reach it: the front end is
+	// root, and a login's directory is mounted to be written.
+	cmd.Env = append(os.Environ(), "HOME="+home, "CODEX_HOME=", "CLAUDE_CONFIG_DIR=", "MCP_AGENTS_WORKSPACE=", "MCP_AGENTS_DOCKER_SOCKET=",
+		"PWD="+s.workspace)
+	for _, name := range slices.Concat(login.Codex("").KeyVariables, login.ClaudeKeyVariables, gemini.KeyVariables) {
+		cmd.Env = append(cmd.Env, name+"=")
+	}
+	cmd.Env = append(cmd.Env, s.env...)
 	return s.startCommand(t, cmd)
 }
 
@@ -53,9 +64,15 @@ func TestComposeServices(t *testing.T) {
 	composeCommand(t)
 	images := map[string]string{"codex": codexImage(t), "claude": claudeImage(t), "gemini": codexImage(t), "browser": fakeBrowserImage(t)}
 	for service, turn := range map[string]func(c *client) string{
-		"codex": func(c *client) string { return c.turn("[[exec: echo made >made.txt; pwd]]", nil) },
+		"codex": func(c *client) string {
+			text := c.turn("[[exec: echo made >made.txt; pwd]]", nil)
+			require.True(c.t, exists(c.s.workspace, "made.txt"), "the workspace is the one outside")
+			require.Len(c.t, sharing(c.t, c.s.workspace), 2, "the front end and its sandbox")
+			return text
+		},
 		"claude": func(c *client) string {
-			return c.tool("claude_code", map[string]any{"prompt": "[[text: the workspace is " + c.s.workspace + "]]"}).text
+			c.s.put(c.t, "notes.txt", "the workspace says hello\n", 0o644)
+			return c.tool("claude_code", map[string]any{"prompt": "[[read: " + c.s.workspace + "/notes.txt]]"}).text
 		},
 		"gemini":  func(c *client) string { return string(c.answer(c.request("tools/list", map[string]any{})).Result) },
 		"browser": func(c *client) string { return c.tool("look", map[string]any{}).text },
@@ -65,7 +82,7 @@ func TestComposeServices(t *testing.T) {
 			s := newSetting(t, "docker", images[service])
 			c := s.composed(t, service, frontEndImage(t, m, images[service]))
 			c.initialize()
-			want := map[string]string{"codex": s.workspace, "claude": s.workspace, "gemini": `"name":"gemini"`, "browser": "/devtools/browser/"}[service]
+			want := map[string]string{"codex": s.workspace, "claude": "last tool output: 1\tthe workspace says hello", "gemini": `"name":"gemini"`, "browser": "/devtools/browser/"}[service]
 			require.Contains(t, turn(c), want)
 			require.NotEmpty(t, sharing(t, s.workspace), "the check for what is left sees the front end")
 			closeInput(c)
@@ -88,6 +105,7 @@ func TestComposeEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := frontendtest.StartModel(t, built.agents, image)
 			s := newSetting(t, "docker", image)
+			s.env = []string{"MCP_AGENTS_WORKSPACE=" + s.workspace}
 			c := s.composed(t, "codex", frontEndImage(t, m, image), "-e", "MCP_AGENTS_CODEX_CLIENT_GONE_GRACE_MS=200")
 			c.initialize()
 			c.codex("[[exec: sleep 600]]", nil)

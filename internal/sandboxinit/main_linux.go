@@ -64,6 +64,10 @@ func Main(args []string) int {
 // then arrives wakes another one: that made a fifth of a round trip. The pipe's
 // end is ours alone, so nobody else meets what it says when it is not ready.
 func polled(f *os.File) *os.File {
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_NONBLOCK != 0 { // the second: it waits there already
+		return f
+	}
 	if err := unix.SetNonblock(int(f.Fd()), true); err != nil {
 		return f
 	}

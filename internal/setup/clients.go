@@ -22,10 +22,13 @@ type Client struct {
 	format  format
 
 	withType bool   // the entry says "type": "stdio"
-	closed   bool   // a server gets none of the client's variables but those that env_vars of the entry names
 	timeout  string // field of the deadline of a tool call; empty: the client has none
 	perSec   bool   // that field counts seconds, not milliseconds
 	approve  bool   // the entry can approve single tools in advance
+
+	// pass is what an entry holds for the server to get keys of the client's
+	// environment; nil where a server gets the whole of it.
+	pass func(names []string) string
 
 	// workspace and home are what the client expands to the directory of the
 	// project and to the user's home; empty means that it expands nothing and
@@ -74,7 +77,9 @@ var clients = []Client{
 		Name: "codex", Title: "Codex", Provider: "claude",
 		user:    place{path: ".codex/config.toml", variable: "CODEX_HOME", base: "config.toml", mode: 0o600, dirMode: 0o700},
 		format:  tomlFormat{servers: "mcp_servers"},
-		timeout: "tool_timeout_sec", perSec: true, approve: true, closed: true,
+		timeout: "tool_timeout_sec", perSec: true, approve: true,
+		// Nothing but HOME, PATH and the like reaches a server.
+		pass: func(names []string) string { return "env_vars = [" + strings.Join(quoteAll(names), ", ") + "]" },
 	},
 	{
 		Name: "cursor", Title: "Cursor", Provider: "codex",
@@ -93,6 +98,14 @@ var clients = []Client{
 		project: place{path: ".gemini/settings.json", mode: 0o644, dirMode: 0o755},
 		format:  jsonFormat{servers: "mcpServers", comments: true},
 		timeout: "timeout", workspace: "${PWD}", home: "${HOME}",
+		// What looks like a secret by its name is taken out of a server's environment.
+		pass: func(names []string) string {
+			var members []string
+			for _, name := range names {
+				members = append(members, quote(name)+": "+quote("${"+name+"}"))
+			}
+			return `"env": {` + strings.Join(members, ", ") + "}"
+		},
 	},
 }
 

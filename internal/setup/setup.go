@@ -105,34 +105,34 @@ func Run(req Request) (Outcome, error) {
 	if req.Remove {
 		return take(client, svc, f, named, req.DryRun, out)
 	}
-	out.Notes = append(out.Notes, unseen(client, svc, req)...)
-	return give(client, newEntry(client, svc, req), f, named, req.DryRun, out)
+	out, err = give(client, newEntry(client, svc, req), f, named, req.DryRun, out)
+	if err == nil { // of another entry it may not be true
+		out.Notes = append(out.Notes, unseen(client, svc, req)...)
+	}
+	return out, err
 }
 
 // unseen says of the keys that are set here that the entry's server does not get
 // them, and what passes them on. The entry itself does not follow from what is set
 // where it is written: a file is shared, and a second time must change nothing.
 func unseen(c Client, s service, req Request) []string {
-	var names []string
+	var names, ways []string
 	for _, name := range s.keys {
 		if req.Getenv(name) != "" {
 			names = append(names, name)
 		}
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	keys := strings.Join(names, " and ")
-	var notes []string
-	if c.closed {
-		notes = append(notes, fmt.Sprintf("%s hands none of its variables on, so %s, set here, does not log %s in: a login file does, or "+
-			"env_vars = [%s] in the entry", c.Title, keys, s.entry, strings.Join(quoteAll(names), ", ")))
+	if c.pass != nil {
+		ways = append(ways, c.pass(names))
 	}
 	if req.Docker {
-		notes = append(notes, fmt.Sprintf("a container gets no variable by itself, so %s, set here, does not log %s in: a login file does, or "+
-			"%s in the entry before the image", keys, s.entry, `"-e", `+strings.Join(quoteAll(names), `, "-e", `)))
+		ways = append(ways, `"-e", `+strings.Join(quoteAll(names), `, "-e", `)+" in its args before the image")
 	}
-	return notes
+	if len(names) == 0 || len(ways) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the server does not get %s, set here: a login file logs %s in, or the entry has %s",
+		strings.Join(names, " and "), s.entry, strings.Join(ways, " and "))}
 }
 
 // resolve completes the request and finds the file.

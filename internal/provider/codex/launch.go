@@ -119,8 +119,13 @@ func (s *Sandboxed) openBox(ctx context.Context) (*sandbox.Sandbox, string, erro
 	})
 	box, err := sandbox.Open(ctx, s.Runtime, s.spec(), s.Log)
 	asking.Wait()
-	if versionErr != nil && box != nil {
+	switch {
+	case versionErr == nil:
+	case box != nil:
 		s.discard(ctx, box)
+		box = nil
+	default:
+		s.Log.Debug("the sandbox was not opened", "error", err)
 	}
 	return box, output, cmp.Or(versionErr, err)
 }

@@ -152,11 +152,7 @@ func buildCommand(ref string) string {
 // Start makes the container, attaches to it and starts it, in that order: an
 // engine remembers an input that was closed before.
 func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Instance, error) {
-	var asking sync.WaitGroup
-	asking.Go(func() { _, _ = r.Engine(ctx) }) // so that it is known once the image is
-	_, err := r.Inspect(ctx, spec.Image)
-	asking.Wait()
-	if err != nil {
+	if err := r.ready(ctx, spec.Image); err != nil {
 		return nil, err
 	}
 	e, err := r.connect(ctx)
@@ -186,6 +182,21 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Instanc
 		return nil, errors.Join(startError(spec, about, e.failure(err)), i.Destroy(clean))
 	}
 	return i, nil
+}
+
+// ready makes sure of the image, and asks meanwhile what the engine is, so that
+// this is known when it is needed.
+func (r *Runtime) ready(ctx context.Context, ref string) error {
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var engine sync.WaitGroup
+	engine.Go(func() { _, _ = r.Engine(asking) })
+	_, err := r.Inspect(ctx, ref)
+	if err != nil {
+		cancel()
+	}
+	engine.Wait()
+	return err
 }
 
 // create makes a container. A call that was given up would leave one of which
