@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds docker compose into bin/tools, once, and prints its path: Debian's docker has none. It is the last version that
-# speaks to engines of API 1.41 and up, from its own module, outside the project's dependencies.
+# Builds docker compose into bin/tools, once, and prints its path: Debian's docker has none. This version speaks to engines
+# of API 1.41 (5.1.0 refuses them) and builds with the project's Go; its module is none of the project's dependencies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +11,7 @@ path=$PWD/bin/tools/$version/docker-compose
 if [[ ! -x $path ]]; then
 	echo "building docker compose $version" >&2
 	dir=$(cd / && GOFLAGS= go mod download -json "$module@$version" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
-	# A module that replaces others of its own cannot be installed by its name.
+	# A module that excludes versions of others cannot be installed by its name.
 	(cd "$dir" && GOFLAGS=-mod=mod CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$path" ./cmd) >&2
 fi
 echo "$path"

@@ -1,4 +1,4 @@
-// Mcp-agents runs coding agents in disposable sandboxes behind MCP.
+// Command mcp-agents runs coding agents in disposable sandboxes behind MCP.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Sandbox-init is the first process of every sandbox container.
+// Command sandbox-init is the first process of every sandbox container.
 package main
 
 import (

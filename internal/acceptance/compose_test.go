@@ -31,9 +31,8 @@ func composeCommand(t *testing.T) []string {
 }
 
 // composed starts a service of compose.yaml for a client in the workspace, or
-// with MCP_AGENTS_WORKSPACE in the setting for one in any place. Only
-// the image's name is another one, which knows a model, its network and the
-// sandbox's image.
+// with MCP_AGENTS_WORKSPACE in the setting for one in any place. Only the image's
+// name is another one, which knows a model, its network and the sandbox's image.
 func (s *setting) composed(t *testing.T, service, image string, flags ...string) *client {
 	t.Helper()
 	dir, home := t.TempDir(), t.TempDir()

@@ -1,4 +1,4 @@
-// Bench measures what a sandbox costs, each figure beside the same thing done
+// Command bench measures what a sandbox costs, each figure beside the same thing done
 // bare in the same run, and prints the ratios with their aims. `make bench`
 // runs it. It needs an engine with the images, and nothing else running. Names
 // on the command line, such as "claude", choose what is measured.

@@ -1,4 +1,4 @@
-// Fakeclaude plays Claude Code, and under the name agy Google's CLI, in tests:
+// Command fakeclaude plays Claude Code, and under the name agy Google's CLI, in tests:
 // it answers as it is told. The prompt is its script, a JSON array of steps such
 // as [{"do":"event","type":"assistant"},{"do":"result","text":"ok"}]. A prompt
 // that is no array is answered with itself.

@@ -1,4 +1,4 @@
-// Fakeinit is a sandbox-init of another protocol version, for tests: FAKE_INIT
+// Command fakeinit is a sandbox-init of another protocol version, for tests: FAKE_INIT
 // says whether it greets as that version or refuses as one that is older or
 // newer would.
 package main

@@ -61,7 +61,7 @@ func Main(args []string) int {
 
 // polled is f as a file whose reads and writes wait in the runtime's poller. A
 // thread that waits in a system call gives its turn away, and each frame that
-// then arrives wakes another one: that made a fifth of a round trip. The pipe's
+// then arrives wakes another one: that was a tenth of a round trip. The pipe's
 // end is ours alone, so nobody else meets what it says when it is not ready.
 func polled(f *os.File) *os.File {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)

@@ -98,7 +98,8 @@ var clients = []Client{
 		project: place{path: ".gemini/settings.json", mode: 0o644, dirMode: 0o755},
 		format:  jsonFormat{servers: "mcpServers", comments: true},
 		timeout: "timeout", workspace: "${PWD}", home: "${HOME}",
-		// What looks like a secret by its name is taken out of a server's environment.
+		// What looks like a secret by its name is taken out of a server's environment (its
+		// environmentSanitization.ts; read, not tried).
 		pass: func(names []string) string {
 			var members []string
 			for _, name := range names {

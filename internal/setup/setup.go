@@ -122,13 +122,16 @@ func unseen(c Client, s service, req Request) []string {
 			names = append(names, name)
 		}
 	}
+	if len(names) == 0 {
+		return nil
+	}
 	if c.pass != nil {
 		ways = append(ways, c.pass(names))
 	}
 	if req.Docker {
 		ways = append(ways, `"-e", `+strings.Join(quoteAll(names), `, "-e", `)+" in its args before the image")
 	}
-	if len(names) == 0 || len(ways) == 0 {
+	if len(ways) == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("the server does not get %s, set here: a login file logs %s in, or the entry has %s",

@@ -1,4 +1,4 @@
-// Startup times any MCP server on stdio from the start of its program to its
+// Command startup times any MCP server on stdio from the start of its program to its
 // list of tools, so that servers can be compared on one machine:
 //
 //	go run ./internal/bench/startup [-rounds N] [-config FILE] -- COMMAND ARG… [-- COMMAND ARG…]

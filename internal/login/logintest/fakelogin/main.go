@@ -1,4 +1,4 @@
-// Fakelogin plays both sides of a login with single-use refresh tokens in tests: a CLI that is
+// Command fakelogin plays both sides of a login with single-use refresh tokens in tests: a CLI that is
 // called codex, and the vendor's token server.
 package main
 
