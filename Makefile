@@ -112,15 +112,15 @@ test-browser: export MCP_AGENTS_REQUIRE_BROWSER = 1
 test-browser: export MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS ?= mcp-agents/chrome-devtools:$(VERSION)
 test-browser: export MCP_AGENTS_TEST_IMAGE_CHROMIUM ?= mcp-agents/chromium:$(VERSION)
 test-browser: images-browser ## run the tests with the real browser, in containers
-	@go test -count=1 -timeout 10m ./internal/lease/dockerbox
-	@go test -count=1 -timeout 10m ./internal/acceptance -run '^TestBrowser'
+	@go test -count=1 -timeout 10m ./internal/provider/browser/lease/dockerbox
+	@go test -count=1 -timeout 10m ./internal/e2e/acceptance -run '^TestBrowser'
 
 .PHONY: test-compose
 test-compose: build ## start each service of compose.yaml with docker compose, as a client does
 	@.ci/engine.sh
 	@$(MAKE) images
 	@compose=$$(.ci/compose.sh) && MCP_AGENTS_REQUIRE_ENGINE=1 MCP_AGENTS_TEST_COMPOSE=$$compose \
-	  go test -count=1 -timeout 10m ./internal/acceptance -run '^TestCompose'
+	  go test -count=1 -timeout 10m ./internal/e2e/acceptance -run '^TestCompose'
 
 .PHONY: test
 test: build ## run every suite with the race detector, the docker suites where an engine can be had
@@ -133,12 +133,12 @@ test: build ## run every suite with the race detector, the docker suites where a
 ci-harness: build ## run the pipelines of docs/examples here, against the scripted model; ends with ci-harness: ok
 	@.ci/engine.sh
 	@$(MAKE) images
-	@go run ./internal/ciharness
+	@go run ./internal/tools/ciharness
 
 .PHONY: contract
 contract: build ## run the tests that hold what users rely on; ends with contract: N/M
 	@$(call with_engine,$(MAKE) images,echo "contract: no engine: the docker suites are skipped" >&2)
-	@go run ./internal/contract -count=1 -timeout 15m
+	@go run ./internal/tools/contract -count=1 -timeout 15m
 
 .PHONY: lint
 lint: ## check format, vet, staticcheck, known vulnerabilities, and that every platform compiles
@@ -151,22 +151,22 @@ fuzz: ## run each fuzz target for FUZZTIME (default 20000x: that many inputs)
 .PHONY: faults
 faults: build ## make every fault ROUNDS times and print what it left (default 20)
 	@$(call with_engine,$(MAKE) images,echo "faults: no engine: on the local runtime only" >&2)
-	@go test ./internal/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -parallel 2 -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
+	@go test ./internal/e2e/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -parallel 2 -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
 
 .PHONY: soak
 soak: build ## play CALLS calls of Codex over one connection on each runtime and print what was left (default 2000)
 	@$(call with_engine,$(MAKE) images,echo "soak: no engine: on the local runtime only" >&2)
-	@go test ./internal/codexe2e -run '^TestSoak$$' -soak $(CALLS) -count=1 -v -timeout $$(( $(CALLS) / 50 + 10 ))m
+	@go test ./internal/e2e/codex -run '^TestSoak$$' -soak $(CALLS) -count=1 -v -timeout $$(( $(CALLS) / 50 + 10 ))m
 
 .PHONY: soak-sandbox
 soak-sandbox: build ## use sandboxes at random ROUNDS times on each runtime and look for leaks (try 1000)
 	@$(call with_engine,$(MAKE) images,echo "soak-sandbox: no engine: on the local runtime only" >&2)
-	@go test ./internal/acceptance -run '^TestSoakSandbox$$' -soak $(ROUNDS) -count=1 -v -timeout $$(( $(ROUNDS) / 20 + 10 ))m
+	@go test ./internal/e2e/acceptance -run '^TestSoakSandbox$$' -soak $(ROUNDS) -count=1 -v -timeout $$(( $(ROUNDS) / 20 + 10 ))m
 
 .PHONY: bench
 bench: build ## run the benchmarks (BENCH=regexp BENCHTIME=1s), then what a sandbox costs beside the same thing done bare
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
-	@$(call with_engine,$(MAKE) images images-browser && go run ./internal/bench,echo "bench: no engine: nothing to compare with" >&2)
+	@$(call with_engine,$(MAKE) images images-browser && go run ./internal/tools/bench,echo "bench: no engine: nothing to compare with" >&2)
 
 .PHONY: clean
 clean: ## remove bin/ and dist/ (images stay: docker rmi mcp-agents mcp-agents/codex)

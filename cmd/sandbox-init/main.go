@@ -4,9 +4,9 @@ package main
 import (
 	"os"
 
-	"mcpagents/internal/sandboxinit"
+	"mcpagents/internal/sandbox/guest"
 )
 
 func main() {
-	os.Exit(sandboxinit.Main(os.Args[1:]))
+	os.Exit(guest.Main(os.Args[1:]))
 }

@@ -35,7 +35,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for name, pkg := range map[string]string{"mcp-agents": "mcpagents/cmd/mcp-agents", "codex": "mcpagents/internal/fakecodex"} {
+	for name, pkg := range map[string]string{"mcp-agents": "mcpagents/cmd/mcp-agents", "codex": "mcpagents/internal/testkit/fakecodex"} {
 		cmd := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

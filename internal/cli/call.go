@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"mcpagents/internal/call"
-	"mcpagents/internal/cli/options"
+	"mcpagents/internal/config"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/sandbox/docker"
-	"mcpagents/internal/stdio"
 )
 
 // maxDeadline bounds --deadline, in seconds: ten days.
@@ -58,7 +58,7 @@ func callCommand(status *int) *cobra.Command {
 func passServerFlags(flags *pflag.FlagSet, to *[]string) {
 	fold := strings.NewReplacer("-", "_")
 	names := make(map[string]string)
-	for _, f := range options.Flags() {
+	for _, f := range config.Flags() {
 		names[fold.Replace(f.Name)] = f.Name
 	}
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -67,7 +67,7 @@ func passServerFlags(flags *pflag.FlagSet, to *[]string) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	for _, f := range options.Flags() {
+	for _, f := range config.Flags() {
 		if f.Name == "help" || f.Name == "version" {
 			continue
 		}
@@ -99,7 +99,7 @@ func (p *passed) Set(value string) error {
 }
 
 func runCall(ctx context.Context, o call.Options, status *int) (err error) {
-	server, err := options.Parse(o.Server, os.LookupEnv)
+	server, err := config.Parse(o.Server, os.LookupEnv)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func runCall(ctx context.Context, o call.Options, status *int) (err error) {
 }
 
 // scriptCall adds what the scripted model runs in.
-func scriptCall(o *call.Options, server options.Options) (err error) {
+func scriptCall(o *call.Options, server config.Options) (err error) {
 	if server.Sandbox.ModelBaseURL != "" || slices.ContainsFunc(o.Server, func(f string) bool { return strings.HasPrefix(f, "--network=") }) {
 		return errors.New("--scripted brings its own model and network: leave --model_base_url and --network out")
 	}

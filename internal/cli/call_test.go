@@ -11,13 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/cli/options"
+	"mcpagents/internal/config"
 )
 
 // Every flag of the server is one of call, in each spelling, and reaches the
 // server as it was given.
 func TestCallPassesEveryServerFlag(t *testing.T) {
-	for _, f := range options.Flags() {
+	for _, f := range config.Flags() {
 		if f.Name == "help" || f.Name == "version" {
 			continue
 		}
@@ -50,7 +50,7 @@ func TestExamplePipelines(t *testing.T) {
 		found := calls.FindAllStringSubmatch(string(b), -1)
 		require.Len(t, found, 1, name)
 		line, _, _ := strings.Cut(strings.ReplaceAll(found[0][1], "\\\n", " "), " > ")
-		argv, err := options.ParseCommand(line)
+		argv, err := config.ParseCommand(line)
 		require.NoError(t, err)
 		cmd := callCommand(new(int))
 		require.NoError(t, cmd.ParseFlags(argv[1:]), "%s: %q", name, argv)
@@ -61,7 +61,7 @@ func TestExamplePipelines(t *testing.T) {
 				server = *p.to
 			}
 		})
-		_, err = options.Parse(server, func(string) (string, bool) { return "", false })
+		_, err = config.Parse(server, func(string) (string, bool) { return "", false })
 		require.NoError(t, err, "%s: %q", name, server)
 		given, err := cmd.Flags().GetStringArray("arg")
 		require.NoError(t, err)

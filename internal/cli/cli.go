@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"mcpagents/internal/cli/options"
-	"mcpagents/internal/sandboxinit"
+	"mcpagents/internal/config"
+	"mcpagents/internal/sandbox/guest"
 	"mcpagents/internal/version"
 )
 
@@ -23,14 +23,14 @@ const (
 // Main runs the program with its arguments and returns the exit status.
 func Main(args []string) int {
 	if len(args) > 0 && args[0] == "sandbox-init" {
-		return sandboxinit.Main(args[1:]) // before anything is read: it hides its memory first
+		return guest.Main(args[1:]) // before anything is read: it hides its memory first
 	}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") && args[0] != "" {
 		return subcommand(args)
 	}
-	opts, err := options.Parse(args, os.LookupEnv)
+	opts, err := config.Parse(args, os.LookupEnv)
 	if err != nil {
-		var usage *options.UsageError
+		var usage *config.UsageError
 		if errors.As(err, &usage) {
 			fmt.Fprintln(os.Stderr, usage.Report())
 		} else {
@@ -39,10 +39,10 @@ func Main(args []string) int {
 		return exitFail
 	}
 	switch opts.Action {
-	case options.ActionHelp:
-		fmt.Print(options.Help(version.Version, documented()))
+	case config.ActionHelp:
+		fmt.Print(config.Help(version.Version, documented()))
 		return exitOK
-	case options.ActionVersion:
+	case config.ActionVersion:
 		fmt.Println("mcp-agents v" + version.Version)
 		return exitOK
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcpagents/internal/cli/options"
-	"mcpagents/internal/model"
+	"mcpagents/internal/config"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
+	"mcpagents/internal/scripted/model"
 )
 
 // subcommand runs a subcommand and returns the exit status.
@@ -29,11 +29,11 @@ func subcommand(args []string) int {
 }
 
 // documented lists the subcommands that the help names.
-func documented() []options.Command {
-	var list []options.Command
+func documented() []config.Command {
+	var list []config.Command
 	for _, c := range rootCommand(new(int)).Commands() {
 		if !c.Hidden && c.Name() != "help" && c.Name() != "completion" {
-			list = append(list, options.Command{Name: c.Name(), Short: c.Short})
+			list = append(list, config.Command{Name: c.Name(), Short: c.Short})
 		}
 	}
 	return list
@@ -107,7 +107,7 @@ func localWithHomes() (sandbox.Runtime, error) {
 		return nil, fmt.Errorf("find this directory: %w", err)
 	}
 	rt.AddRoot(codexHomes(dir), homePrefix)
-	for _, p := range []options.Provider{options.ProviderClaude, options.ProviderGemini} {
+	for _, p := range []config.Provider{config.ProviderClaude, config.ProviderGemini} {
 		rt.AddRoot(privateHomes(), "mcp-agents-"+string(p)+"-")
 	}
 	return rt, nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcpagents/internal/demo"
+	"mcpagents/internal/tools/demo"
 )
 
 func demoCommand(status *int) *cobra.Command {

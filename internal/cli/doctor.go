@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcpagents/internal/cli/options"
+	"mcpagents/internal/config"
+	"mcpagents/internal/credentials"
 	"mcpagents/internal/doctor"
-	"mcpagents/internal/lease/dockerbox"
-	"mcpagents/internal/login"
 	"mcpagents/internal/plain"
+	"mcpagents/internal/provider/browser/lease/dockerbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/version"
 )
@@ -30,7 +30,7 @@ func doctorCommand(status *int) *cobra.Command {
 			"or pulled. Give it the flags of the server (mcp-agents --help) that it is to look for, such as --provider.\n\n" +
 			"Exit status: 0 when calls can work, else 1.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts, err := options.Parse(server, os.LookupEnv)
+			opts, err := config.Parse(server, os.LookupEnv)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ func doctorCommand(status *int) *cobra.Command {
 }
 
 // checksFor is what a server with these options needs.
-func checksFor(opts options.Options) ([]doctor.Check, func(), error) {
+func checksFor(opts config.Options) ([]doctor.Check, func(), error) {
 	rt, err := docker.New(opts.Sandbox.DockerHost)
 	if err != nil {
 		return nil, nil, err
@@ -64,15 +64,15 @@ func checksFor(opts options.Options) ([]doctor.Check, func(), error) {
 		return doctor.OK, "mcp-agents " + version.Version + ", provider " + string(opts.Provider)
 	}}}
 	private := rt.Sockets()
-	if opts.Provider == options.ProviderBrowser && len(opts.Browser.LeaseCommand) > 0 {
+	if opts.Provider == config.ProviderBrowser && len(opts.Browser.LeaseCommand) > 0 {
 		checks = append(checks, doctor.Check{Name: "helper", Look: func(context.Context) (doctor.State, string) { return lookForHelper(opts) }})
-	} else if opts.Sandbox.Runtime == options.RuntimeLocal {
+	} else if opts.Sandbox.Runtime == config.RuntimeLocal {
 		checks = append(checks, doctor.Check{Name: "cli", Look: func(context.Context) (doctor.State, string) { return lookForCLI(opts) }})
 	} else {
 		checks = append(checks,
 			doctor.Check{Name: "engine", Look: func(ctx context.Context) (doctor.State, string) { return lookAtEngine(ctx, rt) }},
 			doctor.Check{Name: "image", Needs: "engine", Look: func(ctx context.Context) (doctor.State, string) { return lookAtImage(ctx, rt, imageOf(opts)) }})
-		if opts.Provider == options.ProviderBrowser {
+		if opts.Provider == config.ProviderBrowser {
 			checks = append(checks, doctor.Check{Name: "browser", Needs: "engine",
 				Look: func(ctx context.Context) (doctor.State, string) { return lookAtImage(ctx, rt, browserImageOf(opts)) }})
 		}
@@ -81,7 +81,7 @@ func checksFor(opts options.Options) ([]doctor.Check, func(), error) {
 		private = append(private, source.Directory())
 		checks = append(checks, doctor.Check{Name: "login", Look: func(ctx context.Context) (doctor.State, string) { return lookAtLogin(ctx, source, opts) }})
 	}
-	if opts.Provider != options.ProviderGemini { // it has no workspace
+	if opts.Provider != config.ProviderGemini { // it has no workspace
 		checks = append(checks, doctor.Check{Name: "workspace", Look: func(context.Context) (doctor.State, string) { return lookAtWorkspace(opts, private) }})
 	}
 	return checks, func() { _ = rt.Close() }, nil
@@ -89,14 +89,14 @@ func checksFor(opts options.Options) ([]doctor.Check, func(), error) {
 
 // loginOf is where the provider's login is; nothing where this program knows
 // too little of it to judge it.
-func loginOf(opts options.Options) (login.Source, bool) {
+func loginOf(opts config.Options) (credentials.Source, bool) {
 	switch opts.Provider {
-	case options.ProviderCodex:
-		return login.Codex(opts.Sandbox.AuthSource), true
-	case options.ProviderClaude:
-		return login.Claude(opts.Sandbox.AuthSource), true
+	case config.ProviderCodex:
+		return credentials.Codex(opts.Sandbox.AuthSource), true
+	case config.ProviderClaude:
+		return credentials.Claude(opts.Sandbox.AuthSource), true
 	}
-	return login.Source{}, false
+	return credentials.Source{}, false
 }
 
 func lookAtEngine(ctx context.Context, rt *docker.Runtime) (doctor.State, string) {
@@ -123,16 +123,16 @@ func lookAtEngine(ctx context.Context, rt *docker.Runtime) (doctor.State, string
 
 // imageOf is the image of a provider's sandboxes: for the browser that of the
 // tool server.
-func imageOf(opts options.Options) string {
+func imageOf(opts config.Options) string {
 	name := string(opts.Provider)
-	if opts.Provider == options.ProviderBrowser {
+	if opts.Provider == config.ProviderBrowser {
 		name = "chrome-devtools"
 	}
 	return cmp.Or(opts.Sandbox.Image, docker.DefaultImage(name))
 }
 
 // browserImageOf is the image of the embedded lease's browser.
-func browserImageOf(opts options.Options) string {
+func browserImageOf(opts config.Options) string {
 	return cmp.Or(opts.Browser.Image, docker.DefaultImage(dockerbox.Browser))
 }
 
@@ -154,7 +154,7 @@ func lookAtImage(ctx context.Context, rt *docker.Runtime, ref string) (doctor.St
 	return doctor.OK, text
 }
 
-func lookForHelper(opts options.Options) (doctor.State, string) {
+func lookForHelper(opts config.Options) (doctor.State, string) {
 	path, err := exec.LookPath(opts.Browser.LeaseCommand[0])
 	if err != nil {
 		return doctor.Missing, "the lease helper " + opts.Browser.LeaseCommand[0] + " is not on PATH: install it, or name another with --browser_lease_command"
@@ -162,8 +162,8 @@ func lookForHelper(opts options.Options) (doctor.State, string) {
 	return doctor.OK, path
 }
 
-func lookForCLI(opts options.Options) (doctor.State, string) {
-	name := map[options.Provider]string{options.ProviderGemini: "agy"}[opts.Provider]
+func lookForCLI(opts config.Options) (doctor.State, string) {
+	name := map[config.Provider]string{config.ProviderGemini: "agy"}[opts.Provider]
 	if name == "" {
 		name = string(opts.Provider)
 	}
@@ -175,8 +175,8 @@ func lookForCLI(opts options.Options) (doctor.State, string) {
 }
 
 // lookAtLogin says what a login is, and never what is in it.
-func lookAtLogin(ctx context.Context, source login.Source, opts options.Options) (doctor.State, string) {
-	snapshot, err := login.Take(ctx, source)
+func lookAtLogin(ctx context.Context, source credentials.Source, opts config.Options) (doctor.State, string) {
+	snapshot, err := credentials.Take(ctx, source)
 	if err != nil {
 		return doctor.Failed, err.Error()
 	}
@@ -188,7 +188,7 @@ func lookAtLogin(ctx context.Context, source login.Source, opts options.Options)
 		case opts.Sandbox.ModelBaseURL != "":
 			return doctor.OK, "none, and --model_base_url may need none"
 		}
-		if opts.Sandbox.Runtime == options.RuntimeLocal { // the CLI is on this machine, and logs in by itself
+		if opts.Sandbox.Runtime == config.RuntimeLocal { // the CLI is on this machine, and logs in by itself
 			return doctor.Missing, missing.Error()
 		}
 		return doctor.Missing, missing.Error() + ", or use mcp-agents login"
@@ -203,22 +203,22 @@ func lookAtLogin(ctx context.Context, source login.Source, opts options.Options)
 }
 
 // claudeKey is where Claude Code finds a key when there is no login.
-func claudeKey(ctx context.Context, source login.Source, opts options.Options) string {
-	if opts.Provider != options.ProviderClaude {
+func claudeKey(ctx context.Context, source credentials.Source, opts config.Options) string {
+	if opts.Provider != config.ProviderClaude {
 		return ""
 	}
-	for _, name := range login.ClaudeKeyVariables {
+	for _, name := range credentials.ClaudeKeyVariables {
 		if strings.TrimSpace(os.Getenv(name)) != "" {
 			return name
 		}
 	}
-	if _, hasKey, _ := login.ClaudeConfig(ctx, source); hasKey {
-		return login.ClaudeConfigFile
+	if _, hasKey, _ := credentials.ClaudeConfig(ctx, source); hasKey {
+		return credentials.ClaudeConfigFile
 	}
 	return ""
 }
 
-func lookAtWorkspace(opts options.Options, private []string) (doctor.State, string) {
+func lookAtWorkspace(opts config.Options, private []string) (doctor.State, string) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return doctor.Failed, err.Error()
@@ -228,7 +228,7 @@ func lookAtWorkspace(opts options.Options, private []string) (doctor.State, stri
 		return doctor.Failed, err.Error()
 	}
 	text := strings.Join(roots.Dirs(), ", ")
-	if os.Geteuid() == 0 && ownedByRoot(roots.Dirs()) && opts.Sandbox.User == nil && opts.Sandbox.Runtime == options.RuntimeDocker {
+	if os.Geteuid() == 0 && ownedByRoot(roots.Dirs()) && opts.Sandbox.User == nil && opts.Sandbox.Runtime == config.RuntimeDocker {
 		return doctor.Warning, text + ": it is root's, so the CLI runs as root in its container: give it to a user, or use --user"
 	}
 	return doctor.OK, text

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcpagents/internal/image"
 	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/sandbox/docker/image"
 )
 
 // lineWidth is the longest line of progress, in bytes.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/lease/dockerbox"
-	"mcpagents/internal/lease/keeper"
+	"mcpagents/internal/provider/browser/lease"
+	"mcpagents/internal/provider/browser/lease/dockerbox"
+	"mcpagents/internal/provider/browser/lease/keeper"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 )

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"sync"
 
-	"mcpagents/internal/cli/options"
+	"mcpagents/internal/config"
 )
 
 // newLogger returns the logger of the process. Its text form is
 // "[mcp-agents] <message>", with attributes in parentheses: users and scripts
 // look for these lines.
-func newLogger(w io.Writer, level slog.Level, format options.LogFormat) *slog.Logger {
-	if format == options.LogJSON {
+func newLogger(w io.Writer, level slog.Level, format config.LogFormat) *slog.Logger {
+	if format == config.LogJSON {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}
 	return slog.New(&lineHandler{out: &lineWriter{w: w}, level: level})

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcpagents/internal/cli/options"
-	"mcpagents/internal/login"
+	"mcpagents/internal/config"
+	"mcpagents/internal/credentials"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/wire"
 	"mcpagents/internal/terminal"
 	"mcpagents/internal/trust"
-	"mcpagents/internal/wire"
 )
 
 // openLogin bounds the start of the sandbox for a login.
@@ -24,16 +24,16 @@ const openLogin = time.Minute
 
 // cliLogin is how a CLI logs in where no browser of this machine reaches it.
 type cliLogin struct {
-	source   func(dir string) login.Source
+	source   func(dir string) credentials.Source
 	argv     []string // without the arguments
 	args     []string // where the user gives none
 	filesDir string
 	variable string // names the directory of the login to the CLI
 }
 
-var cliLogins = map[options.Provider]cliLogin{
-	options.ProviderCodex:  {login.Codex, []string{"codex", "login"}, []string{"--device-auth"}, ".codex", "CODEX_HOME"},
-	options.ProviderClaude: {login.Claude, []string{"claude", "auth", "login"}, nil, ".claude", "CLAUDE_CONFIG_DIR"},
+var cliLogins = map[config.Provider]cliLogin{
+	config.ProviderCodex:  {credentials.Codex, []string{"codex", "login"}, []string{"--device-auth"}, ".codex", "CODEX_HOME"},
+	config.ProviderClaude: {credentials.Claude, []string{"claude", "auth", "login"}, nil, ".claude", "CLAUDE_CONFIG_DIR"},
 }
 
 func loginCommand(status *int) *cobra.Command {
@@ -45,12 +45,12 @@ func loginCommand(status *int) *cobra.Command {
 			"`codex login` are given. Every flag of the server (mcp-agents --help) can be given here as well.",
 		Example: "  mcp-agents login --provider claude\n  printenv OPENAI_API_KEY | mcp-agents login --provider codex -- --with-api-key",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts, err := options.Parse(server, os.LookupEnv)
+			opts, err := config.Parse(server, os.LookupEnv)
 			if err != nil {
 				return err
 			}
 			how, ok := cliLogins[opts.Provider]
-			if !ok || opts.Sandbox.Runtime == options.RuntimeLocal {
+			if !ok || opts.Sandbox.Runtime == config.RuntimeLocal {
 				return errors.New("login is for provider codex or claude in a container: otherwise use the CLI's own")
 			}
 			if len(args) > 0 {
@@ -69,7 +69,7 @@ func loginCommand(status *int) *cobra.Command {
 }
 
 // runLogin runs the CLI's login and stores what it left. The status is the CLI's.
-func runLogin(ctx context.Context, opts options.Options, how cliLogin, log *slog.Logger) (status int, err error) {
+func runLogin(ctx context.Context, opts config.Options, how cliLogin, log *slog.Logger) (status int, err error) {
 	rt, err := runtimeByName(string(opts.Sandbox.Runtime), opts.Sandbox.DockerHost)
 	if err != nil {
 		return 0, err
@@ -137,7 +137,7 @@ func (how cliLogin) prepare(ctx context.Context, box *sandbox.Sandbox, env []str
 }
 
 // keepLogin stores the login that is in the sandbox.
-func keepLogin(ctx context.Context, box *sandbox.Sandbox, source login.Source) error {
+func keepLogin(ctx context.Context, box *sandbox.Sandbox, source credentials.Source) error {
 	files, err := box.Collect(ctx, source.Credential)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func keepLogin(ctx context.Context, box *sandbox.Sandbox, source login.Source) e
 	if len(files) != 1 || files[0].State != wire.FilePresent {
 		return errors.New("the CLI ended well and left no login: nothing was stored")
 	}
-	if err := login.Store(ctx, source, files[0].Data); err != nil {
+	if err := credentials.Store(ctx, source, files[0].Data); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%s: the login is stored; servers that run take it with their next sandbox\n", source.Name)

@@ -8,17 +8,17 @@ import (
 	"os/signal"
 	"syscall"
 
-	"mcpagents/internal/cli/options"
-	"mcpagents/internal/provider/codex/home"
+	"mcpagents/internal/config"
+	"mcpagents/internal/mcp/stdio"
+	codexconfig "mcpagents/internal/provider/codex/config"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
-	"mcpagents/internal/stdio"
 	"mcpagents/internal/workspace"
 )
 
 // serve runs the MCP server of a provider until the client leaves or a signal
 // comes.
-func serve(opts options.Options) int {
+func serve(opts config.Options) int {
 	log := newLogger(os.Stderr, opts.Server.LogLevel, opts.Server.LogFormat)
 	slog.SetDefault(log)
 	if err := supported(opts); err != nil {
@@ -27,9 +27,9 @@ func serve(opts options.Options) int {
 	}
 	warnOfTerminal(os.Stdin, os.Stdout, log)
 	switch opts.Provider {
-	case options.ProviderBrowser:
+	case config.ProviderBrowser:
 		return serveBrowser(opts, log)
-	case options.ProviderCodex:
+	case config.ProviderCodex:
 		return serveCodex(opts, log)
 	default:
 		return serveTools(opts, log)
@@ -38,17 +38,17 @@ func serve(opts options.Options) int {
 
 // supported refuses what the flags promise and this version does not do, so
 // that nothing is ignored in silence.
-func supported(opts options.Options) error {
-	if opts.Provider != options.ProviderClaude && opts.Sandbox.Warm > 0 {
+func supported(opts config.Options) error {
+	if opts.Provider != config.ProviderClaude && opts.Sandbox.Warm > 0 {
 		return fmt.Errorf("--warm is not part of this version for provider %s: leave it at 0", opts.Provider)
 	}
-	if opts.Provider != options.ProviderCodex {
+	if opts.Provider != config.ProviderCodex {
 		return nil
 	}
-	if err := home.ValidateApproval(opts.Codex.ApprovalPolicy); err != nil {
+	if err := codexconfig.ValidateApproval(opts.Codex.ApprovalPolicy); err != nil {
 		return err
 	}
-	return home.ValidateSandbox(opts.Codex.SandboxMode)
+	return codexconfig.ValidateSandbox(opts.Codex.SandboxMode)
 }
 
 // untilSignal returns a context that ends with a stdio.Signal. A second signal
@@ -85,16 +85,16 @@ func untilSignal() (context.Context, func()) {
 
 // resolveRoots resolves the workspaces. Private are paths that a default must
 // not share.
-func resolveRoots(opts options.Options, dir string, private []string) (workspace.Roots, error) {
+func resolveRoots(opts config.Options, dir string, private []string) (workspace.Roots, error) {
 	userHome, _ := os.UserHomeDir()
 	roots, err := workspace.Resolve(opts.Sandbox.Workspaces, dir, userHome, private)
-	if err == nil && opts.Sandbox.Runtime == options.RuntimeDocker {
+	if err == nil && opts.Sandbox.Runtime == config.RuntimeDocker {
 		err = roots.Mountable()
 	}
 	return roots, err
 }
 
-func sandboxSpec(opts options.Options, dir string) sandbox.Spec {
+func sandboxSpec(opts config.Options, dir string) sandbox.Spec {
 	s := opts.Sandbox
 	spec := sandbox.Spec{
 		Provider: string(opts.Provider), Instance: fmt.Sprintf("%d", os.Getpid()), Image: s.Image, Network: s.Network,

@@ -9,16 +9,16 @@ import (
 	"sync"
 	"time"
 
-	"mcpagents/internal/cli/options"
-	"mcpagents/internal/job"
-	"mcpagents/internal/lease"
-	"mcpagents/internal/lease/dockerbox"
-	"mcpagents/internal/lease/helper"
-	"mcpagents/internal/lease/localtool"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/config"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/browser"
+	"mcpagents/internal/provider/browser/lease"
+	"mcpagents/internal/provider/browser/lease/dockerbox"
+	"mcpagents/internal/provider/browser/lease/helper"
+	"mcpagents/internal/provider/browser/lease/localtool"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
-	"mcpagents/internal/stdio"
 	"mcpagents/internal/version"
 	"mcpagents/internal/workspace"
 )
@@ -37,7 +37,7 @@ type borrowing struct {
 }
 
 // serveBrowser runs the MCP server of the browser.
-func serveBrowser(opts options.Options, log *slog.Logger) int {
+func serveBrowser(opts config.Options, log *slog.Logger) int {
 	b, err := borrow(opts, log)
 	if err == nil {
 		err = browser.CheckPatterns(opts.Browser.AllowedURLPatterns)
@@ -71,7 +71,7 @@ func serveBrowser(opts options.Options, log *slog.Logger) int {
 
 // borrow chooses between the operator's helper, whose browser a process of this
 // machine drives, and a browser in a container of our own.
-func borrow(opts options.Options, log *slog.Logger) (borrowing, error) {
+func borrow(opts config.Options, log *slog.Logger) (borrowing, error) {
 	if len(opts.Browser.LeaseCommand) > 0 { // the options require it of the local runtime
 		return borrowing{
 			lessor: helper.New(helper.Config{Argv: opts.Browser.LeaseCommand, Log: log,
@@ -83,7 +83,7 @@ func borrow(opts options.Options, log *slog.Logger) (borrowing, error) {
 }
 
 // borrowBox is the browser in a container.
-func borrowBox(opts options.Options, log *slog.Logger) (borrowing, error) {
+func borrowBox(opts config.Options, log *slog.Logger) (borrowing, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return borrowing{}, fmt.Errorf("find the startup directory: %w", err)
@@ -104,7 +104,7 @@ func borrowBox(opts options.Options, log *slog.Logger) (borrowing, error) {
 		log.Warn("no workspace: screenshots and traces can only be written inside the container: " + rootsErr.Error())
 	}
 	for _, root := range roots.Dirs() {
-		spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: root, ReadOnly: opts.Sandbox.Access == options.AccessReadOnly})
+		spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: root, ReadOnly: opts.Sandbox.Access == config.AccessReadOnly})
 	}
 	if len(spec.Mounts) > 0 {
 		spec.WorkDir = roots.Default()
@@ -126,7 +126,7 @@ func borrowBox(opts options.Options, log *slog.Logger) (borrowing, error) {
 
 // browserNetworkOf is none where either flag says so: who closes the network of
 // sandboxes means the browser's too.
-func browserNetworkOf(opts options.Options) string {
+func browserNetworkOf(opts config.Options) string {
 	if opts.Sandbox.Network == "none" {
 		return "none"
 	}

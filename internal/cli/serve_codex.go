@@ -12,14 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"mcpagents/internal/cli/options"
-	"mcpagents/internal/login"
+	"mcpagents/internal/config"
+	"mcpagents/internal/credentials"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex"
-	"mcpagents/internal/provider/codex/home"
+	codexconfig "mcpagents/internal/provider/codex/config"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
-	"mcpagents/internal/stdio"
 	"mcpagents/internal/trust"
 	"mcpagents/internal/version"
 	"mcpagents/internal/workspace"
@@ -31,7 +31,7 @@ const homePrefix = "mcp-agents-codex-"
 // versionTimeout bounds `codex --version` on this machine.
 const versionTimeout = 3 * time.Second
 
-func serveCodex(opts options.Options, log *slog.Logger) int {
+func serveCodex(opts config.Options, log *slog.Logger) int {
 	launcher, rt, err := codexLauncher(opts, log)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -64,13 +64,13 @@ func serveCodex(opts options.Options, log *slog.Logger) int {
 	}, os.Stdin, os.Stdout)
 }
 
-func codexTimes(c options.Codex) codex.Times {
+func codexTimes(c config.Codex) codex.Times {
 	return codex.Times{Idle: c.IdleTimeout, Hard: c.Timeout, CancelGrace: c.CancelGrace, TerminalGrace: c.TerminalGrace,
 		FlushStall: c.FlushStall, StatusInterval: c.StatusInterval, ProgressInterval: c.ProgressInterval, WaitInterval: c.WaitInterval}
 }
 
 // codexLauncher puts together how Codex is started.
-func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sandbox.Runtime, error) {
+func codexLauncher(opts config.Options, log *slog.Logger) (*codex.Sandboxed, sandbox.Runtime, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the startup directory: %w", err)
@@ -79,7 +79,7 @@ func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sa
 	if err != nil {
 		return nil, nil, err
 	}
-	source := login.Codex(opts.Sandbox.AuthSource)
+	source := credentials.Codex(opts.Sandbox.AuthSource)
 	roots, rootsErr := resolveRoots(opts, dir, append(rt.Sockets(), source.Directory()))
 	var unusable *workspace.RootError
 	if errors.As(rootsErr, &unusable) {
@@ -87,22 +87,22 @@ func codexLauncher(opts options.Options, log *slog.Logger) (*codex.Sandboxed, sa
 	}
 	c := opts.Codex
 	l := &codex.Sandboxed{
-		Roots: roots, RootsErr: rootsErr, ReadOnly: opts.Sandbox.Access == options.AccessReadOnly, Dir: dir,
+		Roots: roots, RootsErr: rootsErr, ReadOnly: opts.Sandbox.Access == config.AccessReadOnly, Dir: dir,
 		Login: source, NeedLogin: opts.Sandbox.ModelBaseURL == "", Env: opts.Sandbox.Env, Log: log,
 		Spec: sandboxSpec(opts, dir),
 	}
-	l.Settings = home.Config{Model: c.Model, ReasoningEffort: c.ReasoningEffort, ApprovalPolicy: c.ApprovalPolicy,
+	l.Settings = codexconfig.Config{Model: c.Model, ReasoningEffort: c.ReasoningEffort, ApprovalPolicy: c.ApprovalPolicy,
 		SandboxMode: c.SandboxMode, WorkspaceNetwork: c.WorkspaceNetwork, BaseURL: opts.Sandbox.ModelBaseURL}
-	if l.Settings.Fast, err = home.ReadFastOptIn(filepath.Join(source.Directory(), "config.toml")); err != nil {
+	if l.Settings.Fast, err = codexconfig.ReadFastOptIn(filepath.Join(source.Directory(), "config.toml")); err != nil {
 		log.Warn("failed to read source Codex Fast-mode config", "error", err)
 	}
-	l.Describe = func(version string, gate home.Gate) string { return describe(opts, l.Settings, version, gate) }
+	l.Describe = func(version string, gate codexconfig.Gate) string { return describe(opts, l.Settings, version, gate) }
 	if opts.Sandbox.CAFile != "" {
 		if l.Trust, err = trust.Load(opts.Sandbox.CAFile); err != nil {
 			return nil, nil, fmt.Errorf("--ca_file: %w", err)
 		}
 	}
-	if opts.Sandbox.Runtime == options.RuntimeLocal {
+	if opts.Sandbox.Runtime == config.RuntimeLocal {
 		return localLauncher(l, log)
 	}
 	rt.RunsIn(opts.Sandbox.SelfContainer)
@@ -167,7 +167,7 @@ func checkCwd(l *codex.Sandboxed) func(string) string {
 
 // describe is the line that says what was started. Its fields and their order
 // are relied on.
-func describe(opts options.Options, settings home.Config, version string, gate home.Gate) string {
+func describe(opts config.Options, settings codexconfig.Config, version string, gate codexconfig.Gate) string {
 	if version == "" {
 		version = "unknown"
 	}

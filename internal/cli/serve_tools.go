@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"mcpagents/internal/cli/options"
-	"mcpagents/internal/login"
+	"mcpagents/internal/config"
+	"mcpagents/internal/credentials"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/mcp/toolserver"
 	"mcpagents/internal/provider/claude"
 	"mcpagents/internal/provider/gemini"
 	"mcpagents/internal/provider/oneshot"
@@ -20,8 +22,6 @@ import (
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
 	"mcpagents/internal/sandbox/pool"
-	"mcpagents/internal/stdio"
-	"mcpagents/internal/toolserver"
 	"mcpagents/internal/trust"
 	"mcpagents/internal/version"
 	"mcpagents/internal/workspace"
@@ -40,10 +40,10 @@ type toolProvider struct {
 }
 
 // serveTools runs the MCP server of a provider whose tools are ours.
-func serveTools(opts options.Options, log *slog.Logger) int {
+func serveTools(opts config.Options, log *slog.Logger) int {
 	l, fingerprint, err := turnLauncher(opts, log)
 	var p toolProvider
-	if err == nil && opts.Provider == options.ProviderClaude {
+	if err == nil && opts.Provider == config.ProviderClaude {
 		p, err = claudeProvider(opts, l, fingerprint, log)
 	} else if err == nil {
 		p = geminiProvider(opts, l, log)
@@ -126,7 +126,7 @@ func exitStatus(err error, log *slog.Logger) int {
 
 // turnLauncher puts together how turns are started. The fingerprint is nil
 // where no spares are kept.
-func turnLauncher(opts options.Options, log *slog.Logger) (*oneshot.Launcher, pool.Fingerprint, error) {
+func turnLauncher(opts config.Options, log *slog.Logger) (*oneshot.Launcher, pool.Fingerprint, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the startup directory: %w", err)
@@ -140,7 +140,7 @@ func turnLauncher(opts options.Options, log *slog.Logger) (*oneshot.Launcher, po
 			return nil, nil, fmt.Errorf("--ca_file: %w", err)
 		}
 	}
-	if opts.Sandbox.Runtime == options.RuntimeLocal {
+	if opts.Sandbox.Runtime == config.RuntimeLocal {
 		rt, err := local.New()
 		if err != nil {
 			return nil, nil, err
@@ -171,7 +171,7 @@ func privateHomes() string {
 	return filepath.Join(cache, "mcp-agents", "homes")
 }
 
-func claudeProvider(opts options.Options, l *oneshot.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (toolProvider, error) {
+func claudeProvider(opts config.Options, l *oneshot.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (toolProvider, error) {
 	config, err := claudeConfig(opts, l, fingerprint, log)
 	if err != nil {
 		return toolProvider{}, err
@@ -180,12 +180,12 @@ func claudeProvider(opts options.Options, l *oneshot.Launcher, fingerprint pool.
 	return toolProvider{tools: p.Tools(), prepare: p.Prepare, busy: p.Busy, close: p.Close}, nil
 }
 
-func claudeConfig(opts options.Options, l *oneshot.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (claude.Config, error) {
+func claudeConfig(opts config.Options, l *oneshot.Launcher, fingerprint pool.Fingerprint, log *slog.Logger) (claude.Config, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return claude.Config{}, fmt.Errorf("find the startup directory: %w", err)
 	}
-	source := login.Claude(opts.Sandbox.AuthSource)
+	source := credentials.Claude(opts.Sandbox.AuthSource)
 	private := []string{source.Directory()}
 	if rt, ok := l.Runtime.(*docker.Runtime); ok {
 		private = append(private, rt.Sockets()...)
@@ -196,14 +196,14 @@ func claudeConfig(opts options.Options, l *oneshot.Launcher, fingerprint pool.Fi
 	}
 	l.Spec.FilesDir = ".claude"
 	return claude.Config{
-		Launcher: l, Roots: roots, RootsErr: rootsErr, ReadOnly: opts.Sandbox.Access == options.AccessReadOnly,
+		Launcher: l, Roots: roots, RootsErr: rootsErr, ReadOnly: opts.Sandbox.Access == config.AccessReadOnly,
 		TrustWorkspace: opts.Claude.TrustWorkspace, Model: opts.Claude.Model, Effort: opts.Claude.Effort,
 		Login: source, BaseURL: opts.Sandbox.ModelBaseURL, Timeout: opts.Claude.Timeout, JobTimeout: opts.Claude.JobTimeout,
 		MaxChars: int(opts.Server.MaxResultChars), Warm: int(opts.Sandbox.Warm), Fingerprint: fingerprint, Log: log,
 	}, nil
 }
 
-func geminiProvider(opts options.Options, l *oneshot.Launcher, log *slog.Logger) toolProvider {
+func geminiProvider(opts config.Options, l *oneshot.Launcher, log *slog.Logger) toolProvider {
 	_, contained := l.Runtime.(*docker.Runtime)
 	if contained && l.Spec.User == "" && os.Geteuid() == 0 {
 		l.Spec.User = "1000:1000" // there is no workspace whose owner it could be

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"mcpagents/internal/cli/options"
+	"mcpagents/internal/config"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/claude"
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/sandbox/wire"
 	"mcpagents/internal/terminal"
-	"mcpagents/internal/wire"
 )
 
 // leaveTime bounds the end of a shell's sandbox beyond the grace.
@@ -30,7 +30,7 @@ func shellCommand(status *int) *cobra.Command {
 			"(mcp-agents --help) can be given here as well. The exit status is the command's.",
 		Example: "  mcp-agents shell --provider codex --workspace_access ro\n  mcp-agents shell -- codex --version",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts, err := options.Parse(server, os.LookupEnv)
+			opts, err := config.Parse(server, os.LookupEnv)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func interrupted(ctx context.Context, otherwise int) int {
 // startShell starts a command as a provider's calls are started.
 type startShell func(ctx context.Context, argv []string, pty *wire.Resize) (*sandbox.Process, func(context.Context) error, error)
 
-func runShell(ctx context.Context, opts options.Options, argv []string, log *slog.Logger) (status int, err error) {
+func runShell(ctx context.Context, opts config.Options, argv []string, log *slog.Logger) (status int, err error) {
 	start, rt, err := shellOf(opts, log)
 	if err != nil {
 		return 0, err
@@ -84,16 +84,16 @@ func runShell(ctx context.Context, opts options.Options, argv []string, log *slo
 	return terminal.Attach(ctx, proc, user, size != nil)
 }
 
-func shellOf(opts options.Options, log *slog.Logger) (startShell, sandbox.Runtime, error) {
+func shellOf(opts config.Options, log *slog.Logger) (startShell, sandbox.Runtime, error) {
 	switch opts.Provider {
-	case options.ProviderCodex:
+	case config.ProviderCodex:
 		l, rt, err := codexLauncher(opts, log)
 		if err != nil {
 			return nil, nil, err
 		}
 		l.NeedLogin = false // who only looks around needs none
 		return l.Shell, rt, nil
-	case options.ProviderClaude:
+	case config.ProviderClaude:
 		opts.Sandbox.Warm = 0
 		l, _, err := turnLauncher(opts, log)
 		if err != nil {

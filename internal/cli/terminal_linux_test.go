@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/cli/options"
+	"mcpagents/internal/config"
 )
 
 func TestWarnOfTerminal(t *testing.T) {
@@ -51,7 +51,7 @@ func TestWarnOfTerminal(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			warnOfTerminal(tt.stdin, tt.stdout, newLogger(&out, slog.LevelWarn, options.LogText))
+			warnOfTerminal(tt.stdin, tt.stdout, newLogger(&out, slog.LevelWarn, config.LogText))
 			assert.Equal(t, tt.want, out.String())
 		})
 	}

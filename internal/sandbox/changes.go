@@ -3,7 +3,7 @@ package sandbox
 import (
 	"sync"
 
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // changes hands reports of changed files to a callback on a goroutine of its

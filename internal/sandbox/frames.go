@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/tunnel"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/tunnel"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // rebuild is what to do about an init of another protocol.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // connectWithin bounds a connection to this machine's loopback.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // Command is a command to start in a sandbox.

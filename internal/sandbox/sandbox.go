@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mcpagents/internal/tunnel"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/tunnel"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // Times of the conversation with sandbox-init.

@@ -5,7 +5,7 @@
 // Two runtimes exist: package docker makes containers, package local makes a
 // supervised process tree. They differ only in how the byte stream to
 // sandbox-init is made and how the thing is destroyed; grace, signals, files,
-// flow control and exit status are the code here and in package sandboxinit.
+// flow control and exit status are the code here and in package guest.
 package sandbox
 
 import (

@@ -19,8 +19,8 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/model"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/scripted/model"
 )
 
 // closeTime bounds the end of the model's container.

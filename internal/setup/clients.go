@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mcpagents/internal/login"
+	"mcpagents/internal/credentials"
 	"mcpagents/internal/provider/gemini"
 )
 
@@ -137,8 +137,8 @@ type service struct {
 var services = []service{
 	// Two hours and five minutes: above the hard deadline of a Codex call, and
 	// no progress extends it in a client.
-	{provider: "codex", entry: "codex", deadline: 7_500_000, login: ".codex", keys: login.Codex("").KeyVariables},
-	{provider: "claude", entry: "claude-code", deadline: 960_000, login: ".claude", keys: login.ClaudeKeyVariables,
+	{provider: "codex", entry: "codex", deadline: 7_500_000, login: ".codex", keys: credentials.Codex("").KeyVariables},
+	{provider: "claude", entry: "claude-code", deadline: 960_000, login: ".claude", keys: credentials.ClaudeKeyVariables,
 		approve: []string{"claude-start", "claude-status", "claude-result", "claude-cancel"}},
 	{provider: "gemini", entry: "gemini", deadline: 360_000, login: ".gemini", keys: gemini.KeyVariables},
 	{provider: "browser", entry: "browser", deadline: 660_000},

@@ -14,7 +14,7 @@ import (
 	"github.com/containerd/console"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // stopTime bounds the end of a command whose user has left.

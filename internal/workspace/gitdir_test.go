@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/workspace/workspacetest"
+	"mcpagents/internal/testkit/gitrepo"
 )
 
 // repository makes base/repo with one commit.
@@ -20,10 +20,10 @@ func repository(t *testing.T) (base, repo string) {
 	t.Helper()
 	base = tree(t, "repo")
 	repo = filepath.Join(base, "repo")
-	workspacetest.Git(t, repo, "init", "-q")
+	gitrepo.Git(t, repo, "init", "-q")
 	write(t, filepath.Join(repo, "a"), "a\n")
-	workspacetest.Git(t, repo, "add", "a")
-	workspacetest.Git(t, repo, "commit", "-qm", "one")
+	gitrepo.Git(t, repo, "add", "a")
+	gitrepo.Git(t, repo, "commit", "-qm", "one")
 	return base, repo
 }
 
@@ -40,23 +40,23 @@ func TestGitDirsOfRealRepositories(t *testing.T) {
 	assertGitDirs(t, repo)
 	assertGitDirs(t, base)
 
-	workspacetest.Git(t, repo, "worktree", "add", "-q", "-b", "w", join("wt"))
+	gitrepo.Git(t, repo, "worktree", "add", "-q", "-b", "w", join("wt"))
 	assertGitDirs(t, join("wt"), join("repo/.git"))
-	workspacetest.Git(t, repo, "worktree", "add", "-q", "-b", "inside", join("repo/inside"))
+	gitrepo.Git(t, repo, "worktree", "add", "-q", "-b", "inside", join("repo/inside"))
 	assertGitDirs(t, join("repo/inside"), join("repo/.git"))
 	link(t, join("wt"), join("alias"))
 	assertGitDirs(t, join("alias"), join("repo/.git"))
 
-	workspacetest.Git(t, base, "clone", "-q", "--bare", repo, join("bare.git"))
-	workspacetest.Git(t, join("bare.git"), "worktree", "add", "-q", "-b", "b", join("bare-wt"))
+	gitrepo.Git(t, base, "clone", "-q", "--bare", repo, join("bare.git"))
+	gitrepo.Git(t, join("bare.git"), "worktree", "add", "-q", "-b", "b", join("bare-wt"))
 	assertGitDirs(t, join("bare-wt"), join("bare.git"))
 
-	workspacetest.Git(t, base, "init", "-q", "super")
-	workspacetest.Git(t, join("super"), "submodule", "--quiet", "add", repo, "sub dir/mod")
+	gitrepo.Git(t, base, "init", "-q", "super")
+	gitrepo.Git(t, join("super"), "submodule", "--quiet", "add", repo, "sub dir/mod")
 	assertGitDirs(t, join("super"))
 	assertGitDirs(t, join("super/sub dir/mod"), join("super/.git/modules/sub dir/mod"))
 
-	workspacetest.Git(t, join("super/sub dir/mod"), "worktree", "add", "-q", "-b", "s", join("sub-wt"))
+	gitrepo.Git(t, join("super/sub dir/mod"), "worktree", "add", "-q", "-b", "s", join("sub-wt"))
 	assertGitDirs(t, join("sub-wt"), join("super/.git/modules/sub dir/mod"))
 }
 
@@ -65,7 +65,7 @@ func TestGitDirsOfRealRepositories(t *testing.T) {
 func TestGitDirsWithRelativePaths(t *testing.T) {
 	base, repo := repository(t)
 	wt := filepath.Join(base, "wt")
-	workspacetest.Git(t, repo, "worktree", "add", "-q", "-b", "w", wt)
+	gitrepo.Git(t, repo, "worktree", "add", "-q", "-b", "w", wt)
 	write(t, filepath.Join(wt, ".git"), "gitdir: ../repo/.git/worktrees/wt\n")
 	write(t, filepath.Join(repo, ".git/worktrees/wt/gitdir"), "../../../../wt/.git\n")
 	assertGitDirs(t, wt, filepath.Join(repo, ".git"))
@@ -74,7 +74,7 @@ func TestGitDirsWithRelativePaths(t *testing.T) {
 func TestGitDirInsideTheRoot(t *testing.T) {
 	base := tree(t, "p")
 	p := filepath.Join(base, "p")
-	workspacetest.Git(t, p, "init", "-q", "--bare", ".bare")
+	gitrepo.Git(t, p, "init", "-q", "--bare", ".bare")
 	write(t, filepath.Join(p, ".git"), "gitdir: ./.bare\n")
 	assertGitDirs(t, p)
 }
@@ -91,16 +91,16 @@ func TestHostileGitFiles(t *testing.T) {
 			write(t, filepath.Join(root, ".git"), "gitdir: ../repo/.git\n")
 		},
 		"a foreign worktree": func(t *testing.T, base, root string) {
-			workspacetest.Git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
+			gitrepo.Git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
 			write(t, filepath.Join(root, ".git"), "gitdir: ../repo/.git/worktrees/wt\n")
 		},
 		"a foreign worktree, by a hard link of its .git": func(t *testing.T, base, root string) {
-			workspacetest.Git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
+			gitrepo.Git(t, filepath.Join(base, "repo"), "worktree", "add", "-q", "-b", "w", filepath.Join(base, "wt"))
 			require.NoError(t, os.Link(filepath.Join(base, "wt/.git"), filepath.Join(root, ".git")))
 		},
 		"a foreign submodule": func(t *testing.T, base, root string) {
-			workspacetest.Git(t, base, "init", "-q", "super")
-			workspacetest.Git(t, filepath.Join(base, "super"), "submodule", "--quiet", "add", filepath.Join(base, "repo"), "sub")
+			gitrepo.Git(t, base, "init", "-q", "super")
+			gitrepo.Git(t, filepath.Join(base, "super"), "submodule", "--quiet", "add", filepath.Join(base, "repo"), "sub")
 			write(t, filepath.Join(root, ".git"), "gitdir: ../super/.git/modules/sub\n")
 		},
 		"a made-up worktree of a real repository": func(t *testing.T, base, root string) {

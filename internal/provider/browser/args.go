@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mcpagents/internal/lease"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // browserURL is the address of a control port where the downstream runs.

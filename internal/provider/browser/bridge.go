@@ -7,11 +7,9 @@ import (
 	"log/slog"
 	"time"
 
-	"mcpagents/internal/alarm"
-	"mcpagents/internal/lease"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // DefaultHandshakeTimeout is how long the handshake waits for the downstream.
@@ -78,14 +76,14 @@ type bridge struct {
 	cfg    Config
 	ctx    context.Context // of Run
 	log    *slog.Logger
-	alarms *alarm.Clock
-	out    *relay.Output
+	alarms *proxy.Clock
+	out    *proxy.Output
 
-	client *passthrough.Client // its Messages is nil after their end
-	framed bool                // the client's latest message was a frame
-	gone   bool                // the client has sent its last message
+	client *proxy.Client // its Messages is nil after their end
+	framed bool          // the client's latest message was a frame
+	gone   bool          // the client has sent its last message
 
-	silence *alarm.Alarm // by when a client that sends nothing counts as gone
+	silence *proxy.Alarm // by when a client that sends nothing counts as gone
 
 	open       map[string]*request // by id key
 	sequence   uint64              // of requests
@@ -93,7 +91,7 @@ type bridge struct {
 	suppressed map[string]struct{} // keys of requests that were, while the downstream owes its answer
 	queue      []pending           // what waits for the downstream or for the browser
 	queueBytes int
-	stall      *alarm.Alarm // by when a half-written line must end
+	stall      *proxy.Alarm // by when a half-written line must end
 
 	phase       phase
 	session     *session // in opening and running
@@ -119,11 +117,11 @@ type bridge struct {
 	checks   int                // pre-checks so far; the last one counts
 	askers   []func(string, error)
 	reading  bool // an identity is being read
-	idle     *alarm.Alarm
+	idle     *proxy.Alarm
 
 	work    chan func() // what ran outside of the loop has come to
 	working int         // what runs outside of it
-	verdict *passthrough.Verdict
+	verdict *proxy.Verdict
 }
 
 // Run is a bridge between the client on in and out and a downstream. It returns
@@ -133,9 +131,9 @@ type bridge struct {
 // io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
-	client := passthrough.Attend(in, cfg.MaxMessage, cfg.Watchdog)
+	client := proxy.Attend(in, cfg.MaxMessage, cfg.Watchdog)
 	b := &bridge{
-		cfg: cfg, ctx: ctx, log: cfg.Log, alarms: alarm.New(), out: relay.NewOutput(out), client: client,
+		cfg: cfg, ctx: ctx, log: cfg.Log, alarms: proxy.New(), out: proxy.NewOutput(out), client: client,
 		open: map[string]*request{}, suppressed: map[string]struct{}{}, questions: map[string]asked{}, askedIDs: map[string]int{},
 		work: make(chan func()), stopLaunch: func() {},
 	}
@@ -150,14 +148,14 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.shutdown()
 
 	client.Leave()
-	relay.Abandon(b.out.Close(), nil)
+	proxy.Abandon(b.out.Close(), nil)
 	return b.verdict.Code
 }
 
 // loop handles events until there is a verdict.
 func (b *bridge) loop() {
 	for b.verdict == nil {
-		var child passthrough.Events
+		var child proxy.Events
 		if b.session != nil {
 			child = b.session.Events(b.out.Full())
 		}
@@ -181,14 +179,14 @@ func (b *bridge) loop() {
 		case err := <-b.out.Results():
 			full := b.out.Full()
 			if b.out.Wrote(err); err != nil {
-				b.finish(passthrough.OutputFailed(err, b.log))
+				b.finish(proxy.OutputFailed(err, b.log))
 			} else if full && !b.out.Full() {
 				b.armIdle()
 			}
 		case <-b.alarms.Next():
 			b.alarms.Ring()
 		case <-b.ctx.Done():
-			stopped := passthrough.Stopped(context.Cause(b.ctx))
+			stopped := proxy.Stopped(context.Cause(b.ctx))
 			stopped.Emit = true
 			b.finish(stopped)
 		}

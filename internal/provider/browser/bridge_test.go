@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/stdio"
 )
 
 func TestPassThrough(t *testing.T) {

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // maxUnread bounds in bytes what waits for the downstream. More is refused
@@ -39,7 +38,7 @@ type pending struct {
 	initialized bool
 }
 
-func (b *bridge) fromClient(e relay.ClientEvent) {
+func (b *bridge) fromClient(e proxy.ClientEvent) {
 	if fault, ok := errors.AsType[*stdio.MessageError](e.Err); ok {
 		b.framed = fault.Mode == stdio.Framed
 		b.refuseMessage(fault)
@@ -97,7 +96,7 @@ func (b *bridge) fromRequest(m stdio.Message, env stdio.Envelope) {
 	b.open[r.key] = r
 	r.browser = b.callsBrowser(m.Raw, env)
 	r.hard = b.alarms.After(b.cfg.Times.Hard, func() { b.overdue(r) })
-	if passthrough.Handshake(r.method) {
+	if proxy.Handshake(r.method) {
 		r.message = m
 		_, r.page = rawjson.Lookup(m.Raw, "params", "cursor")
 		r.handshake = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
@@ -131,7 +130,7 @@ func (b *bridge) reused(id stdio.ID) {
 	if b.open[id.Key()] == nil {
 		b.open[id.Key()] = &request{id: id, key: id.Key(), framed: b.framed} // so that the second use has its error
 	}
-	b.finish(passthrough.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
+	b.finish(proxy.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 
 func (b *bridge) fromNotification(m stdio.Message, env stdio.Envelope) {
@@ -140,7 +139,7 @@ func (b *bridge) fromNotification(m stdio.Message, env stdio.Envelope) {
 		b.fromCancel(m)
 		return
 	case "notifications/initialized":
-		b.initialized = relay.WholeLine(m)
+		b.initialized = proxy.WholeLine(m)
 		if b.initialize != nil && b.phase != running {
 			return // follows the initialize that the next child gets
 		}
@@ -170,7 +169,7 @@ func (b *bridge) fromCancel(m stdio.Message) {
 		r.cancelled = true
 		b.hush(r)
 		if b.phase == running {
-			b.session.Input.Write(relay.Line(m, m.Raw))
+			b.session.Input.Write(proxy.Line(m, m.Raw))
 		}
 	}
 }
@@ -253,7 +252,7 @@ func (b *bridge) pass(p pending) {
 		}
 		return
 	}
-	line := relay.Line(p.message, p.message.Raw)
+	line := proxy.Line(p.message, p.message.Raw)
 	if p.answers != "" {
 		if line = b.answerFor(p.answers, line); line == nil {
 			return // of a downstream that is gone

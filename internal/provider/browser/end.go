@@ -5,13 +5,13 @@ import (
 	"errors"
 	"strings"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // finish ends the event loop. The first verdict counts.
-func (b *bridge) finish(v passthrough.Verdict) {
+func (b *bridge) finish(v proxy.Verdict) {
 	if b.verdict == nil {
 		b.verdict = &v
 	}
@@ -22,18 +22,18 @@ func (b *bridge) finish(v passthrough.Verdict) {
 // waited for, since its browser is given back.
 func (b *bridge) clientGone() {
 	b.gone, b.client.Messages = true, nil
-	gone := passthrough.Verdict{Reason: "client disconnected", Emit: true}
+	gone := proxy.Verdict{Reason: "client disconnected", Emit: true}
 	if !b.expectsAnswers() {
 		b.finish(gone)
 		return
 	}
-	b.alarms.After(passthrough.DrainTime, func() { b.finish(gone) })
+	b.alarms.After(proxy.DrainTime, func() { b.finish(gone) })
 }
 
 // expectsAnswers reports whether a question of the handshake is open.
 func (b *bridge) expectsAnswers() bool {
 	for _, r := range b.open {
-		if passthrough.Handshake(r.method) {
+		if proxy.Handshake(r.method) {
 			return true
 		}
 	}
@@ -41,11 +41,11 @@ func (b *bridge) expectsAnswers() bool {
 }
 
 // childEnded takes how the child ended. Its output may still be under way.
-func (b *bridge) childEnded(e passthrough.Ending) {
+func (b *bridge) childEnded(e proxy.Ending) {
 	s := b.session
 	s.End = &e
 	b.log.Info(s.ending())
-	b.alarms.After(passthrough.DrainTime, func() {
+	b.alarms.After(proxy.DrainTime, func() {
 		if b.session == s {
 			b.sessionEnded()
 		}
@@ -65,7 +65,7 @@ func (b *bridge) outputEnded() {
 func (b *bridge) sessionEnded() {
 	s := b.session
 	if s.Served {
-		b.finish(passthrough.Verdict{Code: s.End.Code(), Reason: s.ending(), Emit: true})
+		b.finish(proxy.Verdict{Code: s.End.Code(), Reason: s.ending(), Emit: true})
 		return
 	}
 	text := "it ended before it answered initialize (" + s.ending() + ")"
@@ -83,7 +83,7 @@ func (b *bridge) shutdown() {
 		b.takeHeld()
 		b.abortOpen()
 	}
-	passthrough.Flush(b.out, b.log)
+	proxy.Flush(b.out, b.log)
 	b.stopLaunch()
 	b.stopAsks()
 	for {

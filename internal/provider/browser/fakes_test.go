@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/provider/browser/lease"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // fakeTool is a chrome-devtools-mcp in memory. It answers the handshake and

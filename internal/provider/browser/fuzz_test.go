@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/lease"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // FuzzDownstreamOutput lets the tool server write anything, in two pieces, while

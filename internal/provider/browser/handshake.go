@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // phase says where the downstream stands.
@@ -151,7 +150,7 @@ func (b *bridge) dropOutstanding() {
 			b.settle(r)
 		case r.browser:
 			b.respondRaw(r, replacedAfter(nil, "the browser's tool server was started anew while this call ran"))
-		case passthrough.Handshake(r.method):
+		case proxy.Handshake(r.method):
 			r.forwarded = false
 			again = append(again, pending{message: r.message, request: r})
 			b.queueBytes += len(r.message.Raw)
@@ -224,7 +223,7 @@ func notStarted(err error) string {
 // keepInitialize saves an initialize for children to come.
 func (b *bridge) keepInitialize(r *request) {
 	if r.method == "initialize" {
-		b.initialize = relay.WholeLine(r.message)
+		b.initialize = proxy.WholeLine(r.message)
 	}
 }
 
@@ -259,7 +258,7 @@ func (b *bridge) keepInitialized() {
 func (b *bridge) answerLocally(r *request, err error) {
 	switch r.method {
 	case "initialize":
-		b.respond(r, passthrough.Initialize(b.initialize, b.cfg.Version))
+		b.respond(r, proxy.Initialize(b.initialize, b.cfg.Version))
 	case "tools/list":
 		if b.listed = b.list; b.listed == nil {
 			b.listed = b.annotated(bytes.TrimSpace(knownTools))

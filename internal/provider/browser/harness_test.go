@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/provider/passthrough/passthroughtest"
+	"mcpagents/internal/provider/browser/lease"
+	"mcpagents/internal/testkit/proxyclient"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +38,7 @@ const (
 
 // testBridge is a bridge under test and its client.
 type testBridge struct {
-	*passthroughtest.Client
+	*proxyclient.Client
 	lessor *fakeLessor
 
 	mu    sync.Mutex // of tools and plan
@@ -92,7 +92,7 @@ func (b *testBridge) plans(plan ...*fakeTool) {
 func startBridge(t *testing.T, cfg Config, plan ...*fakeTool) *testBridge {
 	b := &testBridge{lessor: &fakeLessor{wait: map[string]time.Duration{}}, plan: plan, port: 7000}
 	cfg.Lessor, cfg.Downstream, cfg.Session, cfg.Viewport, cfg.Version = b.lessor, b, testSession, "1440x900", "1.2.3"
-	b.Client = passthroughtest.Start(t, func(ctx context.Context, log *slog.Logger, in io.Reader, out io.Writer) int {
+	b.Client = proxyclient.Start(t, func(ctx context.Context, log *slog.Logger, in io.Reader, out io.Writer) int {
 		cfg.Log = log
 		return Run(ctx, cfg, in, out)
 	})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"mcpagents/internal/lease"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // maxAttempts is how often a browser is asked for when the control port proves

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/provider/browser/lease"
+	"mcpagents/internal/sandbox/wire"
 )
 
 func exited(code int) wire.Exit { return wire.Exit{Code: code, Reason: wire.ReasonExit} }

@@ -3,9 +3,8 @@ package browser
 import (
 	"regexp"
 
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // longLine is a line of the downstream that is too long to hold.
@@ -22,7 +21,7 @@ const tailSize = 4 << 10
 // beginLong takes the first piece of a line that is too long to hold. It streams
 // to the client, unless it is, or may be, the result of a browser call: such a
 // line cannot be held back until it is verified.
-func (b *bridge) beginLong(p relay.Piece) {
+func (b *bridge) beginLong(p proxy.Piece) {
 	env := stdio.ScanPrefix(p.Head())
 	r := b.open[env.ID.Key()]
 	_, late := b.suppressed[env.ID.Key()]
@@ -49,7 +48,7 @@ func (b *bridge) beginLong(p relay.Piece) {
 }
 
 // continueLong takes a later piece of such a line.
-func (b *bridge) continueLong(p relay.Piece) {
+func (b *bridge) continueLong(p proxy.Piece) {
 	b.takeLong(p, false) // the first piece has decided how it is framed
 	if p.Last {
 		l := b.session.long
@@ -60,7 +59,7 @@ func (b *bridge) continueLong(p relay.Piece) {
 	}
 }
 
-func (b *bridge) takeLong(p relay.Piece, framed bool) {
+func (b *bridge) takeLong(p proxy.Piece, framed bool) {
 	l := b.session.long
 	if l.passing {
 		b.native(p, framed)
@@ -130,7 +129,7 @@ func (b *bridge) watchStall() {
 			return
 		}
 		if b.outputBroken() && !b.gone {
-			b.finish(passthrough.Verdict{Code: 1, Emit: true, Reason: "messages could not be delivered for " + b.cfg.Times.FlushStall.String() +
+			b.finish(proxy.Verdict{Code: 1, Emit: true, Reason: "messages could not be delivered for " + b.cfg.Times.FlushStall.String() +
 				" because chrome-devtools-mcp left a frame unterminated"})
 		}
 	})

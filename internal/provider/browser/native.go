@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // fromChild takes a piece of the downstream's output, or its end.
-func (b *bridge) fromChild(p relay.Piece, ok bool) {
+func (b *bridge) fromChild(p proxy.Piece, ok bool) {
 	s := b.session
 	if !ok {
 		s.StdoutClosed = true
@@ -35,14 +35,14 @@ func (b *bridge) fromChild(p relay.Piece, ok bool) {
 // fromLine takes a whole line. One without its LF is the last that the
 // downstream wrote: a complete message is delivered as one, but the result of a
 // browser call that ends so is not to be trusted.
-func (b *bridge) fromLine(p relay.Piece) {
+func (b *bridge) fromLine(p proxy.Piece) {
 	env, err := stdio.ParseEnvelope(p.Data)
 	switch {
 	case err != nil:
 		b.fromBroken(p)
 		return
 	case p.Cut:
-		p = relay.Piece{Data: append(p.Data, '\n'), First: true, Last: true}
+		p = proxy.Piece{Data: append(p.Data, '\n'), First: true, Last: true}
 		if r := b.open[env.ID.Key()]; r != nil && r.browser && env.IsResponse() {
 			return // its end answers it
 		}
@@ -62,7 +62,7 @@ func (b *bridge) fromLine(p relay.Piece) {
 
 // fromBroken takes a line that is no JSON. It passes, unless it may be the
 // result of a browser call.
-func (b *bridge) fromBroken(p relay.Piece) {
+func (b *bridge) fromBroken(p proxy.Piece) {
 	seen := stdio.ScanPrefix(p.Data)
 	if seen.HasMethod || !b.awaitsBrowser() {
 		b.native(p, b.framed)
@@ -80,7 +80,7 @@ func (b *bridge) fromBroken(p relay.Piece) {
 }
 
 // fromResponse takes an answer of the downstream.
-func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
+func (b *bridge) fromResponse(p proxy.Piece, env stdio.Envelope) {
 	key := env.ID.Key()
 	r := b.open[key]
 	switch {
@@ -125,7 +125,7 @@ func (b *bridge) served(r *request) {
 }
 
 // native queues a piece of the downstream's output for the client.
-func (b *bridge) native(p relay.Piece, framed bool) {
+func (b *bridge) native(p proxy.Piece, framed bool) {
 	if err := b.out.Native(p, framed); err != nil {
 		b.log.Warn("dropped a line of chrome-devtools-mcp", "error", err)
 	}
@@ -162,5 +162,5 @@ func (b *bridge) curate(line []byte, page bool) []byte {
 
 // logLong says that a line was too long to be looked at.
 func (b *bridge) logLong(what string) {
-	b.log.Warn(fmt.Sprintf("frame exceeded rewrite cap (%d bytes): %s", relay.MaxLine, what))
+	b.log.Warn(fmt.Sprintf("frame exceeded rewrite cap (%d bytes): %s", proxy.MaxLine, what))
 }

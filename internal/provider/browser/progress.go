@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"mcpagents/internal/alarm"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
 )
 
 // progress is what the caller of a waiting call is told.
@@ -17,7 +16,7 @@ type progress struct {
 	token json.RawMessage
 	count int
 	since time.Time
-	next  *alarm.Alarm
+	next  *proxy.Alarm
 }
 
 // progressTag is the tag of progress in the output queue.
@@ -54,7 +53,7 @@ func (b *bridge) tell(r *request, text string) {
 	p := r.progress
 	if !b.out.Full() { // else it can wait: the next one says the same
 		p.count++
-		b.own(passthrough.Notification("notifications/progress", struct {
+		b.own(proxy.Notification("notifications/progress", struct {
 			Token    json.RawMessage `json:"progressToken"`
 			Progress int             `json:"progress"`
 			Message  string          `json:"message"`

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"strings"
 
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // asked is a request of the downstream, such as roots/list, that the client has
@@ -35,7 +35,7 @@ func (b *bridge) forgetQuestions() {
 // fromQuestion passes on a request of the downstream: as it is, unless an
 // earlier child has used the id. The client would then take the answer to the
 // one for the answer to the other.
-func (b *bridge) fromQuestion(p relay.Piece, env stdio.Envelope) {
+func (b *bridge) fromQuestion(p proxy.Piece, env stdio.Envelope) {
 	s := b.session
 	if len(b.askedIDs) >= maxAsked {
 		b.forgetQuestions()

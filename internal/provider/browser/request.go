@@ -6,10 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"mcpagents/internal/alarm"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // request is a request of the client that has no answer yet.
@@ -29,14 +27,14 @@ type request struct {
 	generation *generation // of a browser call: the lease when it was forwarded
 	native     *reply      // the downstream's answer, while it is verified
 
-	hard      *alarm.Alarm
-	handshake *alarm.Alarm // by when it is answered here
+	hard      *proxy.Alarm
+	handshake *proxy.Alarm // by when it is answered here
 	progress  *progress    // what its caller is told while it waits; nil if nothing
 }
 
 // reply is an answer of the downstream.
 type reply struct {
-	piece relay.Piece
+	piece proxy.Piece
 	env   stdio.Envelope
 }
 
@@ -57,7 +55,7 @@ func (b *bridge) settle(r *request) {
 		delete(b.open, r.key)
 	}
 	if b.gone && !b.expectsAnswers() {
-		b.finish(passthrough.Verdict{Reason: "client disconnected", Emit: true})
+		b.finish(proxy.Verdict{Reason: "client disconnected", Emit: true})
 	}
 }
 
@@ -77,13 +75,13 @@ func (b *bridge) answer(r *request, response *stdio.Response) {
 	if b.answered = append(b.answered, r.key); len(b.answered) > rememberedAnswers {
 		b.answered = b.answered[1:]
 	}
-	b.own(passthrough.Response(r.id, response), r.framed, r.key)
+	b.own(proxy.Response(r.id, response), r.framed, r.key)
 }
 
 // own queues a message of ours for the client.
 func (b *bridge) own(body []byte, framed bool, tag any) {
 	if err := b.out.Own(body, framed, tag); err != nil {
-		b.finish(passthrough.Verdict{Code: 1, Reason: err.Error()})
+		b.finish(proxy.Verdict{Code: 1, Reason: err.Error()})
 	}
 	b.watchStall()
 }

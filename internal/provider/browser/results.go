@@ -1,8 +1,8 @@
 package browser
 
 import (
-	"mcpagents/internal/lease"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // Codes of the results that are ours.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/provider/passthrough"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 const (
@@ -20,14 +20,14 @@ const (
 
 // session is one downstream, as the event loop sees it.
 type session struct {
-	*passthrough.Run
+	*proxy.Run
 	long *longLine // a line that is too long to hold
 	tail []string  // of stderr
 }
 
 func newSession(child *lease.Child, number int) *session {
-	process := passthrough.Process{Stdin: child.Stdin, Stdout: child.Stdout, Stderr: child.Stderr, Wait: child.Wait, Close: child.Close}
-	return &session{Run: passthrough.Follow(process, number, readLines)}
+	process := proxy.Process{Stdin: child.Stdin, Stdout: child.Stdout, Stderr: child.Stderr, Wait: child.Wait, Close: child.Close}
+	return &session{Run: proxy.Follow(process, number, readLines)}
 }
 
 // ending says how the child ended.

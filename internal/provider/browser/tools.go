@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
 )
 
 // What is added to descriptions of tools that do not mean what they say when the
@@ -106,7 +106,7 @@ func (b *bridge) compareTools(result []byte) {
 		return
 	}
 	if !sameTools(b.listed, result) {
-		b.own(passthrough.Notification("notifications/tools/list_changed", nil), b.framed, nil)
+		b.own(proxy.Notification("notifications/tools/list_changed", nil), b.framed, nil)
 	}
 	b.listed, b.list = nil, result
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/stdio"
 )
 
 func TestClientThatVanishes(t *testing.T) {

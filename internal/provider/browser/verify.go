@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"mcpagents/internal/lease"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // verify decides on the answer to a browser call. It is held until the browser
@@ -121,7 +121,7 @@ func (b *bridge) overdue(r *request) {
 		if _, waited := b.withdraw(r); !waited {
 			b.suppressed[r.key] = struct{}{}
 			if r.method != "initialize" && b.phase == running { // MCP forbids to cancel that
-				b.session.Input.Write(passthrough.Cancel(r.id, prefix+b.hardTimeout()))
+				b.session.Input.Write(proxy.Cancel(r.id, prefix+b.hardTimeout()))
 			}
 		}
 		b.respondError(r, stdio.CodeAborted, fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))

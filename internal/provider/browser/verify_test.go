@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/lease"
+	"mcpagents/internal/provider/browser/lease"
 )
 
 // cannotConnect is what the downstream answers when its browser is gone.

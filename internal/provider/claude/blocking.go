@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"mcpagents/internal/mcp/toolserver"
 	"mcpagents/internal/provider/oneshot"
-	"mcpagents/internal/toolserver"
 )
 
 // attempts is how often a call is tried whose answer is blank.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/toolserver"
+	"mcpagents/internal/mcp/toolserver"
 )
 
 // Answers as large as a call may have, at the limit that users have. Each

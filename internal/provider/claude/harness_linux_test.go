@@ -18,12 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"mcpagents/internal/frontendtest"
-	"mcpagents/internal/login"
+	"mcpagents/internal/credentials"
+	"mcpagents/internal/mcp/toolserver"
 	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/local"
-	"mcpagents/internal/toolserver"
+	"mcpagents/internal/testkit/frontend"
 	"mcpagents/internal/workspace"
 )
 
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
-	dir, remove, err := frontendtest.Programs("mcp-agents-fakeclaude-", map[string]string{
-		"claude": "mcpagents/internal/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"})
+	dir, remove, err := frontend.Programs("mcp-agents-fakeclaude-", map[string]string{
+		"claude": "mcpagents/internal/testkit/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -58,7 +58,7 @@ type fixture struct {
 	workspace string
 	homes     string // of the sandboxes
 	records   string // of the runs, see record
-	stderr    frontendtest.Buffer
+	stderr    frontend.Buffer
 
 	in    *io.PipeWriter
 	lines chan []byte
@@ -87,7 +87,7 @@ func start(t *testing.T, change func(*Config)) *fixture {
 	cfg := Config{
 		Launcher: &oneshot.Launcher{Runtime: rt, Log: log, Spec: sandbox.Spec{Provider: "claude", Instance: "test", FilesDir: ".claude",
 			HomeRoot: f.homes, HomePrefix: "mcp-agents-claude-", Grace: 200 * time.Millisecond}},
-		Roots: roots, Model: "claude-opus-4-8", Effort: "xhigh", Login: login.Claude(""),
+		Roots: roots, Model: "claude-opus-4-8", Effort: "xhigh", Login: credentials.Claude(""),
 		TermAfter: 300 * time.Millisecond, KillAfter: 300 * time.Millisecond, Log: log,
 	}
 	if change != nil {

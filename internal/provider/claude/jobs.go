@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"mcpagents/internal/job"
-	"mcpagents/internal/toolserver"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/toolserver"
 )
 
 // jobs are the background reviews of a connection. The table and its jobs

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/toolserver"
 	"mcpagents/internal/provider/oneshot"
-	"mcpagents/internal/toolserver"
 	"mcpagents/internal/workspace"
 )
 

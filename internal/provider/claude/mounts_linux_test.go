@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/workspace/workspacetest"
+	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/gitrepo"
 )
 
 // A linked worktree or a submodule alone has no history: git's own directory
 // comes with it, under the same path, and nothing else does.
 func TestMountsOfGitDirectories(t *testing.T) {
-	join := workspacetest.Repositories(t)
+	join := gitrepo.Repositories(t)
 	for _, tt := range []struct {
 		name, root string
 		readOnly   bool
@@ -28,7 +28,7 @@ func TestMountsOfGitDirectories(t *testing.T) {
 		{name: "a foreign repository", root: "hostile", want: []string{"hostile"}, warned: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var log frontendtest.Buffer
+			var log frontend.Buffer
 			p := &Provider{log: slog.New(slog.NewTextHandler(&log, nil))}
 			var want []sandbox.Mount
 			for _, path := range tt.want {

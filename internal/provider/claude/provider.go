@@ -11,12 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"mcpagents/internal/job"
-	"mcpagents/internal/login"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/credentials"
+	"mcpagents/internal/mcp/toolserver"
 	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/pool"
-	"mcpagents/internal/toolserver"
 	"mcpagents/internal/workspace"
 )
 
@@ -45,7 +45,7 @@ type Config struct {
 	TrustWorkspace bool
 
 	Model, Effort string
-	Login         login.Source
+	Login         credentials.Source
 	// BaseURL is a gateway or scripted model in place of the vendor's endpoint,
 	// empty for none. Behind one a login is not required.
 	BaseURL string
@@ -166,25 +166,25 @@ func (p *Provider) command(ctx context.Context, argv []string, dir, root string,
 	}
 	return oneshot.Command{
 		Argv: argv, Dir: dir, Mounts: p.mounts(root, readOnly), WorkDir: root, Env: p.environ(snapshot, config.hasKey),
-		Login: snapshot, Credential: p.cfg.Login.Credential, Files: []login.File{config.file},
+		Login: snapshot, Credential: p.cfg.Login.Credential, Files: []credentials.File{config.file},
 	}, nil
 }
 
 // config is the user's configuration as far as a sandbox gets it.
 type config struct {
-	file   login.File
+	file   credentials.File
 	hasKey bool
 }
 
 // login copies the login. The error says which login is missing, before any
 // sandbox is made.
-func (p *Provider) login(ctx context.Context) (*login.Snapshot, config, error) {
+func (p *Provider) login(ctx context.Context) (*credentials.Snapshot, config, error) {
 	var c config
-	snapshot, err := login.Acquire(ctx, p.cfg.Login, p.log)
+	snapshot, err := credentials.Acquire(ctx, p.cfg.Login, p.log)
 	if err != nil {
 		return nil, c, err
 	}
-	if c.file, c.hasKey, err = login.ClaudeConfig(ctx, p.cfg.Login); err != nil {
+	if c.file, c.hasKey, err = credentials.ClaudeConfig(ctx, p.cfg.Login); err != nil {
 		p.log.Debug("a login file was not copied", "error", err)
 	}
 	if err := p.missing(snapshot, c.hasKey); err != nil {
@@ -196,16 +196,16 @@ func (p *Provider) login(ctx context.Context) (*login.Snapshot, config, error) {
 
 // loginIsThere says which login is missing.
 func (p *Provider) loginIsThere(ctx context.Context) error {
-	snapshot, err := login.Take(ctx, p.cfg.Login)
+	snapshot, err := credentials.Take(ctx, p.cfg.Login)
 	if err != nil {
 		return err
 	}
-	_, hasKey, _ := login.ClaudeConfig(ctx, p.cfg.Login) // its fault is logged at the start
+	_, hasKey, _ := credentials.ClaudeConfig(ctx, p.cfg.Login) // its fault is logged at the start
 	return p.missing(snapshot, hasKey)
 }
 
 // missing is why nobody is logged in, or nil.
-func (p *Provider) missing(snapshot *login.Snapshot, hasKey bool) error {
+func (p *Provider) missing(snapshot *credentials.Snapshot, hasKey bool) error {
 	if hasKey || keyInEnvironment() || p.cfg.BaseURL != "" {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (p *Provider) missing(snapshot *login.Snapshot, hasKey bool) error {
 }
 
 func keyInEnvironment() bool {
-	for _, name := range login.ClaudeKeyVariables {
+	for _, name := range credentials.ClaudeKeyVariables {
 		if strings.TrimSpace(os.Getenv(name)) != "" {
 			return true
 		}
@@ -222,7 +222,7 @@ func keyInEnvironment() bool {
 }
 
 // environ is what Claude Code gets beside the common environment.
-func (p *Provider) environ(snapshot *login.Snapshot, hasKey bool) func(string) []string {
+func (p *Provider) environ(snapshot *credentials.Snapshot, hasKey bool) func(string) []string {
 	return func(files string) []string {
 		env := []string{
 			"CLAUDE_CONFIG_DIR=" + files,
@@ -230,7 +230,7 @@ func (p *Provider) environ(snapshot *login.Snapshot, hasKey bool) func(string) [
 			// without a network each try would cost time.
 			"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		}
-		for _, name := range login.ClaudeKeyVariables {
+		for _, name := range credentials.ClaudeKeyVariables {
 			if v := os.Getenv(name); v != "" {
 				env = append(env, name+"="+v)
 			}

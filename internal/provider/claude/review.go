@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
 	"mcpagents/internal/provider/oneshot"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // Causes of the end of a review's context.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"mcpagents/internal/provider/oneshot"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // Shell starts a command of the user's in a sandbox like the one that

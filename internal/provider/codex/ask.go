@@ -1,11 +1,10 @@
 package codex
 
 import (
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
 )
 
 // question is a request of Codex that has no answer yet.
@@ -18,7 +17,7 @@ const maxQuestions = 1024
 
 // fromServerRequest takes a request of Codex, such as one for approval. The
 // client answers it, except for a job, which has nobody who could.
-func (b *bridge) fromServerRequest(p relay.Piece, env stdio.Envelope) {
+func (b *bridge) fromServerRequest(p proxy.Piece, env stdio.Envelope) {
 	named := b.open[correlation(env.Params)]
 	b.answersQuestion(env.ID.Key()) // an older one with the id is not answered any more
 	r := named
@@ -57,7 +56,7 @@ func (b *bridge) inThread(params []byte) *request {
 
 // refuseQuestion answers Codex, and fails the job that cannot go on.
 func (b *bridge) refuseQuestion(r *request, id stdio.ID) {
-	body := passthrough.Response(id, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeMethodNotFound,
+	body := proxy.Response(id, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeMethodNotFound,
 		Message: "interactive requests are not available for background jobs"}})
 	b.session.Input.Write(append(body, '\n'))
 	b.sendCancel(r, "background job cannot answer")

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"mcpagents/internal/job"
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/stdio"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/scenario"
 )
 
 // benchBridge is a bridge between pipes, without a sandbox.
@@ -32,7 +32,7 @@ func newBenchBridge(b *testing.B, t Times) *benchBridge {
 	outR, outW := io.Pipe()
 	stdinR, stdinW := io.Pipe()
 	stdoutR, stdoutW := io.Pipe()
-	child := &Child{Process: passthrough.Process{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
+	child := &Child{Process: proxy.Process{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
 		Wait:  func(ctx context.Context) (wire.Exit, error) { <-ctx.Done(); return wire.Exit{}, ctx.Err() },
 		Close: func(context.Context) error { stdinR.Close(); stdoutR.Close(); return nil }}}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -44,9 +44,9 @@ func newBenchBridge(b *testing.B, t Times) *benchBridge {
 	bb := &benchBridge{in: inW, out: bufio.NewReaderSize(outR, 1<<20), codexIn: bufio.NewReaderSize(stdinR, 1<<20), codexOut: stdoutW,
 		stop: func() { cancel(stdio.Signal(15)); outR.Close(); <-done }}
 	b.Cleanup(bb.stop)
-	bb.send(codextest.InitializeLine)
+	bb.send(scenario.InitializeLine)
 	bb.line(bb.codexIn)
-	bb.says(codextest.WithID(codextest.NativeInitialize, 1))
+	bb.says(scenario.WithID(scenario.NativeInitialize, 1))
 	bb.line(bb.out)
 	return bb
 }
@@ -68,7 +68,7 @@ func BenchmarkFrame(b *testing.B) {
 		go func() { _, _ = io.Copy(toW, fromR) }()
 		defer fromW.Close()
 		r := bufio.NewReaderSize(toR, 1<<20)
-		frame := codextest.Event(100, "token_count", "")
+		frame := scenario.Event(100, "token_count", "")
 		for b.Loop() {
 			_, _ = io.WriteString(fromW, frame)
 			_, _ = r.ReadString('\n')
@@ -84,12 +84,12 @@ func BenchmarkFrame(b *testing.B) {
 					if progress {
 						token = fmt.Sprint(i)
 					}
-					bb.send(codextest.TurnCall(100+i, token))
+					bb.send(scenario.TurnCall(100+i, token))
 					bb.line(bb.codexIn)
 				}
 				i := 0
 				for b.Loop() {
-					bb.says(codextest.Event(100+i%calls, "exec_command_begin", `"call_id":"c"`))
+					bb.says(scenario.Event(100+i%calls, "exec_command_begin", `"call_id":"c"`))
 					for !strings.Contains(bb.line(bb.out), "codex/event") { // progress between
 						continue
 					}
@@ -103,10 +103,10 @@ func BenchmarkFrame(b *testing.B) {
 // BenchmarkStatusPoll is a status call that does not wait, there and back.
 func BenchmarkStatusPoll(b *testing.B) {
 	bb := newBenchBridge(b, DefaultTimes())
-	bb.send(codextest.ToolLine(2, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+	bb.send(scenario.ToolLine(2, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
 	bb.line(bb.codexIn)
 	_, rest, _ := strings.Cut(bb.line(bb.out), `"jobId":"`)
-	poll := codextest.ToolLine(3, "codex-status", codextest.Job(rest[:36], `,"cursor":0,"wait_ms":0`))
+	poll := scenario.ToolLine(3, "codex-status", scenario.Job(rest[:36], `,"cursor":0,"wait_ms":0`))
 	for b.Loop() {
 		bb.send(poll)
 		bb.line(bb.out)

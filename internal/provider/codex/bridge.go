@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"time"
 
-	"mcpagents/internal/alarm"
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
 )
 
 // Defaults of a Config.
@@ -109,13 +107,13 @@ type bridge struct {
 	ctx    context.Context // of Run
 	log    *slog.Logger
 	tools  catalog
-	alarms *alarm.Clock
-	out    *relay.Output
+	alarms *proxy.Clock
+	out    *proxy.Output
 
-	client *passthrough.Client // its Messages is nil after their end
-	framed bool                // the client's latest message was a frame
-	gone   bool                // the client has sent its last message
-	idle   *alarm.Alarm        // by when the client must send something
+	client *proxy.Client // its Messages is nil after their end
+	framed bool          // the client's latest message was a frame
+	gone   bool          // the client has sent its last message
+	idle   *proxy.Alarm  // by when the client must send something
 
 	open     map[string]*request // by id key
 	sequence uint64              // of requests
@@ -126,7 +124,7 @@ type bridge struct {
 	ended      []string
 	awaiting   map[*request]struct{} // those that wait for the end of a line
 	holding    map[*request]struct{} // those whose progress does
-	stall      *alarm.Alarm          // by when the line must end
+	stall      *proxy.Alarm          // by when the line must end
 	questions  map[string]question   // of Codex, by id key
 
 	jobs         *job.Table
@@ -149,7 +147,7 @@ type bridge struct {
 	initialized []byte // the line of the client's notification
 	listed      []byte // the tools/list result that was given here and not yet compared
 
-	verdict *passthrough.Verdict
+	verdict *proxy.Verdict
 }
 
 // pending is a message that waits for a child.
@@ -172,9 +170,9 @@ type launchResult struct {
 // 128 plus its number. Run closes in, if it is an io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
-	client := passthrough.Attend(in, cfg.MaxMessage, cfg.Watchdog)
+	client := proxy.Attend(in, cfg.MaxMessage, cfg.Watchdog)
 	b := &bridge{
-		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: alarm.New(), out: relay.NewOutput(out),
+		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: proxy.New(), out: proxy.NewOutput(out),
 		client: client, ctx: ctx, open: map[string]*request{}, suppressed: map[string]*request{},
 		awaiting: map[*request]struct{}{}, holding: map[*request]struct{}{}, questions: map[string]question{}, instance: job.NewID(),
 		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
@@ -188,14 +186,14 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b.shutdown()
 
 	client.Leave()
-	relay.Abandon(b.out.Close(), nil)
+	proxy.Abandon(b.out.Close(), nil)
 	return b.verdict.Code
 }
 
 // loop handles events until there is a verdict.
 func (b *bridge) loop(ctx context.Context) {
 	for b.verdict == nil {
-		var child passthrough.Events
+		var child proxy.Events
 		if b.session != nil {
 			child = b.session.Events(b.out.Full())
 		}
@@ -219,14 +217,14 @@ func (b *bridge) loop(ctx context.Context) {
 		case err := <-b.out.Results():
 			full := b.out.Full()
 			if b.out.Wrote(err); err != nil {
-				b.finish(passthrough.OutputFailed(err, b.log))
+				b.finish(proxy.OutputFailed(err, b.log))
 			} else if full && !b.out.Full() {
 				b.drained()
 			}
 		case <-b.alarms.Next():
 			b.alarms.Ring()
 		case <-ctx.Done():
-			b.finish(passthrough.Stopped(context.Cause(ctx)))
+			b.finish(proxy.Stopped(context.Cause(ctx)))
 		}
 	}
 }

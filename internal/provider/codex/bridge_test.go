@@ -16,17 +16,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/frontendtest"
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/stdio"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/scenario"
 )
 
 func TestFramedClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps(
-			step{on: `"a"`, out: `{"method":"n"}` + "\n" + codextest.NativeAnswer},
+			step{on: `"a"`, out: `{"method":"n"}` + "\n" + scenario.NativeAnswer},
 			step{on: `"b"`, out: `{"jsonrpc":"2.0","id":"b","result":"` + strings.Repeat("x", 11<<20) + `"}` + "\n" +
 				`{"jsonrpc":"2.0","id":"c","result":"` + strings.Repeat("x", 17<<20) + `"}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"},
 		)}
@@ -34,10 +34,10 @@ func TestFramedClient(t *testing.T) {
 		b.Read()
 		frame := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
 		send := func(s string) { io.WriteString(b.In, s); synctest.Wait() }
-		send(frame(codextest.InitializeLine))
-		require.Equal(t, frame(strings.TrimSpace(codextest.WithID(codextest.NativeInitialize, 1))), b.Output())
+		send(frame(scenario.InitializeLine))
+		require.Equal(t, frame(strings.TrimSpace(scenario.WithID(scenario.NativeInitialize, 1))), b.Output())
 		send(frame("{\"id\":\"a\",\r\n\"method\":\"x\",\"p\":\"\xff\"}"))
-		require.Equal(t, frame(`{"method":"n"}`)+frame(strings.TrimSpace(codextest.WithID(codextest.NativeAnswer, `"a"`))), b.Output())
+		require.Equal(t, frame(`{"method":"n"}`)+frame(strings.TrimSpace(scenario.WithID(scenario.NativeAnswer, `"a"`))), b.Output())
 		assert.Contains(t, codex.got(), "{\"id\":\"a\",  \"method\":\"x\",\"p\":\"\xff\"}\n", "a frame with line breaks is one line")
 		send(`{"id":1,"method":"as/line"}` + "\n" + frame(`{"id":"c","method":"x"}`) + frame(`{"id":"b","method":"x"}`))
 		out := b.Output()
@@ -53,24 +53,24 @@ func TestFramedClient(t *testing.T) {
 // Codex, which judges it: it goes through untouched, and nobody waits for it.
 func TestCallsWithoutUsableIDAreNotTracked(t *testing.T) {
 	for _, tt := range []struct{ name, call string }{
-		{"null", strings.Replace(codextest.CallLine, `"id":3`, `"id":null`, 1)},
-		{"absent", strings.Replace(codextest.CallLine, `"id":3,`, "", 1)},
+		{"null", strings.Replace(scenario.CallLine, `"id":3`, `"id":null`, 1)},
+		{"absent", strings.Replace(scenario.CallLine, `"id":3,`, "", 1)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				codex := &fakeCodex{script: handshakeSteps(step{on: "die", exit: exits(7)})}
 				b := startBridge(t, Config{Times: Times{Idle: time.Second, Hard: 2 * time.Second}}, launched{codex: codex})
 				b.Read()
-				b.Send(codextest.InitializeLine)
+				b.Send(scenario.InitializeLine)
 				b.Output()
 				b.Send(tt.call)
 				time.Sleep(time.Minute) // of the bubble's clock: no deadline holds for it
 				b.Expect()
-				b.Send(codextest.CallLine) // control: a call with an id is open when Codex dies
+				b.Send(scenario.CallLine) // control: a call with an id is open when Codex dies
 				b.Send(`{"method":"die"}`)
-				b.Expect(codextest.Aborted(3, "codex exited with code 7"))
+				b.Expect(scenario.Aborted(3, "codex exited with code 7"))
 				b.end(7)
-				assert.Equal(t, strings.Join([]string{codextest.InitializeLine, tt.call, codextest.CallLine, `{"method":"die"}`, ""}, "\n"), codex.got())
+				assert.Equal(t, strings.Join([]string{scenario.InitializeLine, tt.call, scenario.CallLine, `{"method":"die"}`, ""}, "\n"), codex.got())
 				assert.NotContains(t, b.Log.String(), "dropped invalid")
 			})
 		})
@@ -82,7 +82,7 @@ func TestOversizeAndDeepMessages(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps()}
 		b := startBridge(t, Config{MaxMessage: 1 << 20}, launched{codex: codex})
 		b.Read()
-		b.Send(codextest.InitializeLine)
+		b.Send(scenario.InitializeLine)
 		b.Output()
 		b.Send(`{"id":"big","method":"x","p":"`+strings.Repeat("x", 1<<20)+`"}`,
 			`{"method":"notification","p":"`+strings.Repeat("x", 1<<20)+`"}`,
@@ -95,7 +95,7 @@ func TestOversizeAndDeepMessages(t *testing.T) {
 		assert.Regexp(t, `"id":"mcp-agents/codex/initialize/1","error":\{"code":-32600,.*reserved`, out[2])
 		b.Disconnect()
 		b.end(0)
-		assert.Equal(t, codextest.InitializeLine+"\n", codex.got())
+		assert.Equal(t, scenario.InitializeLine+"\n", codex.got())
 	})
 }
 
@@ -104,8 +104,8 @@ func TestTransformedCallReachesCodex(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps()}
 		b := startBridge(t, Config{Goal: "srv"}, launched{codex: codex})
 		b.Read()
-		b.Send(codextest.InitializeLine, codextest.CallLine)
-		assert.Contains(t, codex.got(), `"sandbox":"read-only","developer-instructions":"`+codextest.Lead+`\nsrv"}}}`+"\n", "99")
+		b.Send(scenario.InitializeLine, scenario.CallLine)
+		assert.Contains(t, codex.got(), `"sandbox":"read-only","developer-instructions":"`+scenario.Lead+`\nsrv"}}}`+"\n", "99")
 		assert.Contains(t, b.Log.String(), "injected server goal into developer-instructions")
 		b.Disconnect()
 		b.end(0)
@@ -118,10 +118,10 @@ func TestDeathOfMemory(t *testing.T) {
 		codex := &fakeCodex{script: handshakeSteps(step{on: "die", exit: &wire.Exit{Code: 137, Signal: 9, Reason: wire.ReasonMemory}})}
 		b := startBridge(t, Config{}, launched{codex: codex})
 		b.Read()
-		b.Send(codextest.InitializeLine, codextest.CallLine)
+		b.Send(scenario.InitializeLine, scenario.CallLine)
 		b.Output()
 		b.Send(`{"method":"die"}`)
-		b.Expect(codextest.Aborted(3, "codex was killed because its sandbox ran out of memory; raise --memory"))
+		b.Expect(scenario.Aborted(3, "codex was killed because its sandbox ran out of memory; raise --memory"))
 		b.end(137)
 		assert.Equal(t, 1, b.launches, "no second Codex within one connection")
 		assert.Contains(t, b.Log.String(), "codex passthrough finalize: ")
@@ -134,7 +134,7 @@ func TestClientDisconnects(t *testing.T) {
 			codex := &fakeCodex{script: handshakeSteps(step{on: "disconnected", out: `{"method":"last words"}` + "\n", exit: exits(5)})}
 			b := startBridge(t, Config{}, launched{codex: codex})
 			b.Read()
-			b.Send(codextest.InitializeLine, codextest.CallLine)
+			b.Send(scenario.InitializeLine, scenario.CallLine)
 			b.Output()
 			b.Disconnect()
 			b.Expect(`{"method":"last words"}`)
@@ -147,7 +147,7 @@ func TestClientDisconnects(t *testing.T) {
 			b := startBridge(t, Config{}, launched{gate: make(chan struct{}), codex: &fakeCodex{}})
 			b.Read()
 			start := time.Now()
-			b.Send(codextest.InitializeLine, codextest.CallLine)
+			b.Send(scenario.InitializeLine, scenario.CallLine)
 			b.Disconnect()
 			b.Expect(localInitialize)
 			b.end(0)
@@ -161,7 +161,7 @@ func TestSignalAndBrokenPipe(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: handshakeSteps()}})
 			b.Read()
-			b.Send(codextest.InitializeLine, codextest.CallLine)
+			b.Send(scenario.InitializeLine, scenario.CallLine)
 			b.Output()
 			b.Cancel(stdio.Signal(15))
 			assert.Empty(t, b.Output(), "no errors for open requests")
@@ -180,7 +180,7 @@ func TestSignalAndBrokenPipe(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{}, launched{codex: &fakeCodex{script: handshakeSteps()}})
 			b.Out.CloseWithError(syscall.EPIPE)
-			b.Send(codextest.InitializeLine)
+			b.Send(scenario.InitializeLine)
 			b.end(0)
 			assert.NotContains(t, b.Log.String(), "level=ERROR")
 		})
@@ -191,10 +191,10 @@ func TestSandboxThatCannotBeDestroyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inR, inW := io.Pipe()
 		never, unblock := io.Pipe()
-		child := &Child{Process: passthrough.Process{Stdin: discard{}, Stdout: never, Stderr: strings.NewReader(""),
+		child := &Child{Process: proxy.Process{Stdin: discard{}, Stdout: never, Stderr: strings.NewReader(""),
 			Wait:  func(ctx context.Context) (wire.Exit, error) { <-ctx.Done(); return wire.Exit{}, ctx.Err() },
 			Close: func(context.Context) error { return errors.New("engine is gone") }}}
-		log := &frontendtest.Buffer{}
+		log := &frontend.Buffer{}
 		code := make(chan int)
 		start := time.Now()
 		go func() {
@@ -203,7 +203,7 @@ func TestSandboxThatCannotBeDestroyed(t *testing.T) {
 		}()
 		inW.Close()
 		assert.Equal(t, 0, <-code)
-		assert.LessOrEqual(t, time.Since(start), DefaultClientGoneGrace+passthrough.CloseTime+time.Second, "it does not hang")
+		assert.LessOrEqual(t, time.Since(start), DefaultClientGoneGrace+proxy.CloseTime+time.Second, "it does not hang")
 		assert.Contains(t, log.String(), "engine is gone")
 		unblock.Close()
 	})
@@ -223,11 +223,11 @@ func TestClientThatNeverReads(t *testing.T) {
 			}
 			codex := &fakeCodex{script: handshakeSteps(append(flood, step{out: "end\n"})...)}
 			b := startBridge(t, Config{}, launched{codex: codex})
-			b.Send(codextest.InitializeLine)
+			b.Send(scenario.InitializeLine)
 			for range 100 {
 				b.Send(`{"method":"still read"}`) // io.Pipe: returns when the bridge took it
 			}
-			assert.Equal(t, codextest.InitializeLine+"\n", codex.got(), "codex still writes its flood")
+			assert.Equal(t, scenario.InitializeLine+"\n", codex.got(), "codex still writes its flood")
 			b.Read()
 			assert.True(t, strings.HasSuffix(b.Output(), "end\n"), "151 nothing is lost")
 			assert.Equal(t, 100, strings.Count(codex.got(), "still read"))
@@ -254,10 +254,10 @@ func TestClientThatNeverReads(t *testing.T) {
 
 func TestCodexThatNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		codex := &fakeCodex{script: []step{{out: codextest.WithID(codextest.NativeInitialize, 1)}}, deaf: true}
+		codex := &fakeCodex{script: []step{{out: scenario.WithID(scenario.NativeInitialize, 1)}}, deaf: true}
 		b := startBridge(t, Config{}, launched{codex: codex})
 		b.Read()
-		b.Send(codextest.InitializeLine)
+		b.Send(scenario.InitializeLine)
 		b.Output()
 		big := strings.Repeat("x", 15<<20) // as no JSON it is quick to look at
 		for range 4 {
@@ -268,7 +268,7 @@ func TestCodexThatNeverReads(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(out, "-32001"), "beyond 64 MiB a message is refused, alone")
 		assert.Contains(t, out, `"id":"b","error"`)
 		assert.Contains(t, b.Log.String(), "codex has not read those before it")
-		b.Send(codextest.BadCallLine)
+		b.Send(scenario.BadCallLine)
 		assert.Contains(t, b.Output(), "-32602", "the client is still served")
 		b.Cancel(stdio.Signal(1))
 		b.end(129)
@@ -278,12 +278,12 @@ func TestCodexThatNeverReads(t *testing.T) {
 // TestLogsHoldNoModelOutput looks at every line above debug.
 func TestLogsHoldNoModelOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", err: codextest.Secret + "\n", out: `{"x":"` + codextest.Secret + `"}` + "\n" + codextest.Secret, exit: exits(1)})}
+		codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", err: scenario.Secret + "\n", out: `{"x":"` + scenario.Secret + `"}` + "\n" + scenario.Secret, exit: exits(1)})}
 		b := startBridge(t, Config{}, launched{codex: codex})
 		b.Read()
-		b.Send(codextest.InitializeLine, strings.Replace(codextest.CallLine, `"hi"`, `"`+codextest.Secret+`"`, 1))
-		assert.Equal(t, 2, bytes.Count([]byte(b.Output()), []byte(codextest.Secret)), "the client gets it")
+		b.Send(scenario.InitializeLine, strings.Replace(scenario.CallLine, `"hi"`, `"`+scenario.Secret+`"`, 1))
+		assert.Equal(t, 2, bytes.Count([]byte(b.Output()), []byte(scenario.Secret)), "the client gets it")
 		b.end(1)
-		assert.NotContains(t, b.Log.String(), codextest.Secret)
+		assert.NotContains(t, b.Log.String(), scenario.Secret)
 	})
 }

@@ -7,13 +7,12 @@ import (
 	"io"
 	"strings"
 
-	"mcpagents/internal/alarm"
-	"mcpagents/internal/provider/passthrough"
+	"mcpagents/internal/mcp/proxy"
 )
 
 // Child is a running codex mcp-server in a sandbox of its own.
 type Child struct {
-	passthrough.Process // Close also writes a changed login back
+	proxy.Process // Close also writes a changed login back
 	// Invalidate, if set, is called once when the login proved not valid, so
 	// that nothing of it is written back.
 	Invalidate func()
@@ -56,18 +55,18 @@ const tailSize = 4 << 10
 
 // session is one child, as the event loop sees it.
 type session struct {
-	*passthrough.Run
+	*proxy.Run
 	child *Child
 
 	midLine   bool         // a line of its stdout has begun and not ended
 	dropping  bool         // the native line at hand is not for the client
 	streaming *request     // the request that the native line at hand answers
 	tail      []byte       // of stderr
-	readiness *alarm.Alarm // by when it must have answered initialize
+	readiness *proxy.Alarm // by when it must have answered initialize
 }
 
 func newSession(child *Child, number int) *session {
-	return &session{Run: passthrough.Follow(child.Process, number, readChunks), child: child}
+	return &session{Run: proxy.Follow(child.Process, number, readChunks), child: child}
 }
 
 // readChunks yields what r gives as it comes.

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
 )
 
 // maxUnread bounds in bytes what waits for a Codex that does not read. More is
@@ -33,7 +32,7 @@ type call struct {
 	arguments rawjson.Span // in the message
 }
 
-func (b *bridge) fromClient(ctx context.Context, e relay.ClientEvent) {
+func (b *bridge) fromClient(ctx context.Context, e proxy.ClientEvent) {
 	b.heard()
 	if fault, ok := errors.AsType[*stdio.MessageError](e.Err); ok {
 		b.framed = fault.Mode == stdio.Framed
@@ -106,7 +105,7 @@ func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Env
 		r.turn = b.newTurn(r, c.tool.name, m.Raw, c.arguments)
 		b.tellProgress(r, m.Raw)
 	}
-	if passthrough.Handshake(r.method) {
+	if proxy.Handshake(r.method) {
 		r.handshake = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
 	}
 	b.forward(ctx, pending{message: m, request: r, call: c})
@@ -129,7 +128,7 @@ func (b *bridge) reused(id stdio.ID) {
 	}
 	r.state = open
 	r.end = turn.Running
-	b.finish(passthrough.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
+	b.finish(proxy.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 
 func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdio.Envelope) {
@@ -138,7 +137,7 @@ func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdi
 		b.fromCancel(ctx, m)
 		return
 	case "notifications/initialized":
-		b.initialized = relay.WholeLine(m)
+		b.initialized = proxy.WholeLine(m)
 		if b.initialize != nil && b.phase != running {
 			return // follows the initialize that the next child gets
 		}
@@ -288,7 +287,7 @@ func (b *bridge) sendToChild(p pending) {
 		b.keepInitialize(p)
 		s.Initialized = true
 	}
-	s.Input.Write(relay.Line(p.message, raw))
+	s.Input.Write(proxy.Line(p.message, raw))
 	if p.request != nil {
 		b.watch(p.request)
 	}

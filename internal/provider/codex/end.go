@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // finish ends the event loop. The first verdict counts.
-func (b *bridge) finish(v passthrough.Verdict) {
+func (b *bridge) finish(v proxy.Verdict) {
 	if b.verdict == nil {
 		b.verdict = &v
 	}
@@ -24,18 +24,18 @@ func (b *bridge) clientGone() {
 		// Nobody waits for a launch any more, but a client that sent its
 		// questions at once still reads the answers.
 		for _, p := range b.takeWaiting() {
-			if p.request != nil && passthrough.Handshake(p.request.method) {
+			if p.request != nil && proxy.Handshake(p.request.method) {
 				b.keepInitialize(p)
 				b.answerLocally(p.request, nil)
 			}
 		}
-		b.finish(passthrough.Verdict{Reason: "client disconnected"})
+		b.finish(proxy.Verdict{Reason: "client disconnected"})
 		return
 	}
 	b.cancelForGone()
 	b.session.Input.Close()
 	b.alarms.After(b.cfg.ClientGoneGrace, func() {
-		b.finish(passthrough.Verdict{Reason: "client disconnected and codex did not end"})
+		b.finish(proxy.Verdict{Reason: "client disconnected and codex did not end"})
 	})
 }
 
@@ -57,7 +57,7 @@ func (b *bridge) cancelForGone() {
 }
 
 // childEnded takes how the child ended. Its output may still be under way.
-func (b *bridge) childEnded(e passthrough.Ending) {
+func (b *bridge) childEnded(e proxy.Ending) {
 	s := b.session
 	s.End = &e
 	switch {
@@ -68,7 +68,7 @@ func (b *bridge) childEnded(e passthrough.Ending) {
 	default:
 		b.log.Info(fmt.Sprintf("codex exited with code %d", e.Exit.Code))
 	}
-	b.alarms.After(passthrough.DrainTime, func() {
+	b.alarms.After(proxy.DrainTime, func() {
 		if b.session == s {
 			b.sessionEnded()
 		}
@@ -89,9 +89,9 @@ func (b *bridge) sessionEnded() {
 	s := b.session
 	switch {
 	case b.gone:
-		b.finish(passthrough.Verdict{Code: s.End.Code(), Reason: "client disconnected, " + s.ending()})
+		b.finish(proxy.Verdict{Code: s.End.Code(), Reason: "client disconnected, " + s.ending()})
 	case s.Served:
-		b.finish(passthrough.Verdict{Code: s.End.Code(), Reason: s.ending(), Emit: true})
+		b.finish(proxy.Verdict{Code: s.End.Code(), Reason: s.ending(), Emit: true})
 	default:
 		b.fail(s.failure())
 	}
@@ -118,7 +118,7 @@ func (b *bridge) shutdown() {
 	if line := b.ledger.Rest(); line != "" {
 		b.log.Warn(line)
 	}
-	passthrough.Flush(b.out, b.log)
+	proxy.Flush(b.out, b.log)
 	b.stopLaunch()
 	switch b.phase {
 	case launching:

@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"time"
 
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
 )
 
 // fromEvent takes a codex/event. It belongs to the request that it names; those
 // of jobs, and those that say that the login is refused, are not for the client.
-func (b *bridge) fromEvent(p relay.Piece, env stdio.Envelope) {
+func (b *bridge) fromEvent(p proxy.Piece, env stdio.Envelope) {
 	key := correlation(env.Params)
 	r := b.open[key]
 	abandoned := b.ledger.Find(key)
@@ -134,5 +133,5 @@ func (b *bridge) sendProgress(r *request, m turn.Message) {
 	}
 	r.held = nil
 	delete(b.holding, r)
-	b.own(passthrough.Notification("notifications/progress", m), r.framed, progressTag{r.key})
+	b.own(proxy.Notification("notifications/progress", m), r.framed, progressTag{r.key})
 }

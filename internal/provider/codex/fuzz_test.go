@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/testkit/scenario"
 )
 
 // FuzzCodexOutput lets Codex write anything, in two pieces, while a call, a
@@ -17,7 +17,7 @@ import (
 // what it writes for itself says one answer for each id at most.
 func FuzzCodexOutput(f *testing.F) {
 	for _, seed := range []string{
-		codextest.Event(3, "task_complete", `"last_agent_message":"x"`), codextest.Event(4, "turn_aborted", ""), codextest.Unauthorized(3), codextest.Native(3, "x"), codextest.Native(4, "x"), codextest.NativeInitialize,
+		scenario.Event(3, "task_complete", `"last_agent_message":"x"`), scenario.Event(4, "turn_aborted", ""), scenario.Unauthorized(3), scenario.Native(3, "x"), scenario.Native(4, "x"), scenario.NativeInitialize,
 		`{"jsonrpc":"2.0","id":"mcp-agents/job/x/1","result":{}}` + "\n", `{"id":7,"method":"elicitation/create","params":{"threadId":"T1"}}` + "\n",
 		`{"method":"codex/event","params":{"_meta":[],"msg":{"type":{}}}}` + "\n", "\n\n{\"id\":3,\"error\":{}}\nhalf", `{"id":3,"result":{"isError":true,"content":7}}` + "\n",
 	} {
@@ -27,7 +27,7 @@ func FuzzCodexOutput(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			b := startBridge(t, Config{Times: quickTimes}, launched{codex: &fakeCodex{script: handshakeSteps()}})
 			b.Read()
-			b.Send(codextest.InitializeLine, codextest.TurnCall(3, `"t"`), codextest.TurnCall(4, ""), codextest.CancelLine(4), codextest.ToolLine(5, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+			b.Send(scenario.InitializeLine, scenario.TurnCall(3, `"t"`), scenario.TurnCall(4, ""), scenario.CancelLine(4), scenario.ToolLine(5, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
 			b.Output()
 			n := min(int(cut), len(data))
 			for _, part := range [][]byte{data[:n], data[n:]} {

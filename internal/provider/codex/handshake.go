@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // launch starts a child in the background. At most one launch is under way.
@@ -99,7 +98,7 @@ func (b *bridge) compareTools(result []byte) {
 		return
 	}
 	if !sameTools(b.listed, b.tools.curate(result, rawjson.Span{Start: 0, End: len(result)})) {
-		b.own(passthrough.Notification("notifications/tools/list_changed", nil), b.framed, nil)
+		b.own(proxy.Notification("notifications/tools/list_changed", nil), b.framed, nil)
 	}
 	b.listed = nil
 }
@@ -107,7 +106,7 @@ func (b *bridge) compareTools(result []byte) {
 // keepInitialize saves an initialize for children to come.
 func (b *bridge) keepInitialize(p pending) {
 	if p.request != nil && p.request.method == "initialize" {
-		b.initialize = relay.WholeLine(p.message)
+		b.initialize = proxy.WholeLine(p.message)
 	}
 }
 
@@ -196,7 +195,7 @@ func (b *bridge) childClosed(ctx context.Context) {
 func (b *bridge) answerLocally(r *request, err error) {
 	switch r.method {
 	case "initialize":
-		b.respond(r, passthrough.Initialize(b.initialize, b.cfg.Version))
+		b.respond(r, proxy.Initialize(b.initialize, b.cfg.Version))
 	case "tools/list":
 		b.listed = b.tools.local()
 		b.respond(r, json.RawMessage(b.listed))

@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/provider/passthrough/passthroughtest"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/proxyclient"
+	"mcpagents/internal/testkit/scenario"
 )
 
 // fakeCodex is a Codex in memory that plays a script.
@@ -65,7 +65,7 @@ const (
 
 // handshakeSteps are those of a Codex that works.
 func handshakeSteps(more ...step) []step {
-	return append([]step{{on: `"initialize"`, out: codextest.NativeInitialize}}, more...)
+	return append([]step{{on: `"initialize"`, out: scenario.NativeInitialize}}, more...)
 }
 
 func exits(code int) *wire.Exit { return &wire.Exit{Code: code, Reason: wire.ReasonExit} }
@@ -87,7 +87,7 @@ func (f *fakeCodex) start() *Child {
 	}
 	f.stdout, f.stderr, f.end = stdoutW, stderrW, end
 	f.playing.Go(func() { f.play(stdinR, stdoutW, stderrW, end) })
-	process := passthrough.Process{
+	process := proxy.Process{
 		Stdin: stdinW, Stdout: stdoutR, Stderr: stderrR,
 		Wait: func(ctx context.Context) (wire.Exit, error) {
 			select {
@@ -166,7 +166,7 @@ func (f *fakeCodex) got() string {
 
 // testBridge is a bridge under test and its client.
 type testBridge struct {
-	*passthroughtest.Client
+	*proxyclient.Client
 	launches int
 	mu       sync.Mutex // of codexes
 	codexes  []*fakeCodex
@@ -207,7 +207,7 @@ func startBridge(t *testing.T, cfg Config, results ...launched) *testBridge {
 		b.mu.Unlock()
 		return r.codex.start(), nil
 	}
-	b.Client = passthroughtest.Start(t, func(ctx context.Context, log *slog.Logger, in io.Reader, out io.Writer) int {
+	b.Client = proxyclient.Start(t, func(ctx context.Context, log *slog.Logger, in io.Reader, out io.Writer) int {
 		cfg.Log = log
 		return Run(ctx, cfg, in, out)
 	})

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
 )
 
 // newJobs returns the table of the bridge's jobs.
@@ -134,5 +134,5 @@ func (b *bridge) finishJob(r *request, env stdio.Envelope) {
 // oversizeAnswer fails a job whose answer is too long to be held.
 func (b *bridge) oversizeAnswer(r *request) {
 	b.settle(r)
-	r.job.Fail(fmt.Sprintf("the answer of codex is longer than %d MiB", relay.MaxLine>>20), "")
+	r.job.Fail(fmt.Sprintf("the answer of codex is longer than %d MiB", proxy.MaxLine>>20), "")
 }

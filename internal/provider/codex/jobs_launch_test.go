@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
+	"mcpagents/internal/testkit/scenario"
 )
 
 const ms = time.Millisecond
@@ -23,7 +23,7 @@ var jobID = regexp.MustCompile(`"jobId":"([^"]*)"`)
 // startJob starts a job and returns its id.
 func (b *testBridge) startJob() string {
 	b.Helper()
-	b.Send(codextest.ToolLine(`"start"`, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
+	b.Send(scenario.ToolLine(`"start"`, "codex-start", `{"prompt":"p","cwd":"/ws","sandbox":"read-only"}`))
 	found := jobID.FindStringSubmatch(b.Output())
 	require.NotNil(b, found)
 	return found[1]
@@ -32,17 +32,17 @@ func (b *testBridge) startJob() string {
 // ask calls a tool of a job and returns the line that answers.
 func (b *testBridge) ask(tool, id, more string) string {
 	b.Helper()
-	b.Send(codextest.ToolLine(`"ask"`, tool, codextest.Job(id, more)))
+	b.Send(scenario.ToolLine(`"ask"`, tool, scenario.Job(id, more)))
 	return b.Output()
 }
 
 func TestJobsBeforeCodexRuns(t *testing.T) {
 	t.Run("a job while Codex cannot be started", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", out: codextest.Native("$id", "worked")})}
+			codex := &fakeCodex{script: handshakeSteps(step{on: "tools/call", out: scenario.Native("$id", "worked")})}
 			b := startBridge(t, Config{Times: quickTimes}, launched{err: errNoEngine}, launched{err: errNoEngine}, launched{codex: codex})
 			b.Read()
-			b.Send(codextest.InitializeLine)
+			b.Send(scenario.InitializeLine)
 			b.Output()
 			status := b.ask("codex-status", b.startJob(), `,"cursor":0`)
 			assert.Contains(t, status, `"state":"failed"`)
@@ -59,7 +59,7 @@ func TestJobsBeforeCodexRuns(t *testing.T) {
 			codex := &fakeCodex{script: handshakeSteps()}
 			b := startBridge(t, Config{Times: quickTimes}, launched{codex: codex, gate: gate})
 			b.Read()
-			b.Send(codextest.InitializeLine)
+			b.Send(scenario.InitializeLine)
 			assert.Contains(t, b.ask("codex-cancel", b.startJob(), ""), `"state":"canceled"`)
 			close(gate)
 			b.Output()

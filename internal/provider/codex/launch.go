@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
-	"mcpagents/internal/login"
-	"mcpagents/internal/provider/codex/home"
-	"mcpagents/internal/provider/passthrough"
+	"mcpagents/internal/credentials"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/provider/codex/config"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/wire"
 	"mcpagents/internal/selinux"
 	"mcpagents/internal/trust"
-	"mcpagents/internal/wire"
 	"mcpagents/internal/workspace"
 )
 
@@ -37,8 +37,8 @@ type Sandboxed struct {
 	// Dir is where Codex starts when it lies in a root.
 	Dir string
 	// Settings is the generated configuration, without the version's gate.
-	Settings home.Config
-	Login    login.Source
+	Settings config.Config
+	Login    credentials.Source
 	// NeedLogin refuses a launch without a login, before a sandbox is made.
 	NeedLogin bool
 	// Env names variables of the front end that Codex gets.
@@ -54,7 +54,7 @@ type Sandboxed struct {
 	// pass is remembered between front ends; nil remembers nothing.
 	PreflightKey func(context.Context) (string, error)
 	// Describe, if set, is logged with the version once Codex runs.
-	Describe func(version string, gate home.Gate) string
+	Describe func(version string, gate config.Gate) string
 	// Machine is the root of this machine's file system; nil means /.
 	Machine fs.FS
 	Log     *slog.Logger
@@ -80,15 +80,15 @@ func (s *Sandboxed) Launch(ctx context.Context) (*Child, error) {
 }
 
 // open makes the sandbox and starts the server. The child releases the snapshot.
-func (s *Sandboxed) open(ctx context.Context, snapshot *login.Snapshot) (*Child, error) {
+func (s *Sandboxed) open(ctx context.Context, snapshot *credentials.Snapshot) (*Child, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	box, output, err := s.openBox(ctx)
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error()}
 	}
-	version, known := home.ParseVersion(output)
-	child, err := s.start(ctx, box, snapshot, home.GateOf(version, known))
+	version, known := config.ParseVersion(output)
+	child, err := s.start(ctx, box, snapshot, config.GateOf(version, known))
 	if err != nil {
 		s.discard(ctx, box)
 		return nil, err
@@ -96,9 +96,9 @@ func (s *Sandboxed) open(ctx context.Context, snapshot *login.Snapshot) (*Child,
 	if known {
 		child.Version = version.String()
 	}
-	child.Agents = bool(home.GateOf(version, known))
+	child.Agents = bool(config.GateOf(version, known))
 	if s.Describe != nil {
-		s.Log.Info(s.Describe(child.Version, home.GateOf(version, known)))
+		s.Log.Info(s.Describe(child.Version, config.GateOf(version, known)))
 	}
 	return child, nil
 }
@@ -132,15 +132,15 @@ func (s *Sandboxed) openBox(ctx context.Context) (*sandbox.Sandbox, string, erro
 
 // discard closes a sandbox in which nothing will run.
 func (s *Sandboxed) discard(ctx context.Context, box *sandbox.Sandbox) {
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), passthrough.CloseTime)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), proxy.CloseTime)
 	defer cancel()
 	if err := box.Close(clean); err != nil {
 		s.Log.Warn("a sandbox could not be removed", "error", err)
 	}
 }
 
-func (s *Sandboxed) snapshot(ctx context.Context) (*login.Snapshot, error) {
-	snapshot, err := login.Acquire(ctx, s.Login, s.Log)
+func (s *Sandboxed) snapshot(ctx context.Context) (*credentials.Snapshot, error) {
+	snapshot, err := credentials.Acquire(ctx, s.Login, s.Log)
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error()}
 	}
@@ -172,7 +172,7 @@ func (s *Sandboxed) spec() sandbox.Spec {
 }
 
 // furnish puts the login, the configuration and the authorities in.
-func (s *Sandboxed) furnish(ctx context.Context, box *sandbox.Sandbox, snapshot *login.Snapshot, gate home.Gate) error {
+func (s *Sandboxed) furnish(ctx context.Context, box *sandbox.Sandbox, snapshot *credentials.Snapshot, gate config.Gate) error {
 	settings := s.Settings
 	settings.AgentsGate = gate
 	files := []wire.File{{Name: "config.toml", Data: settings.TOML()}}
@@ -193,7 +193,7 @@ func (s *Sandboxed) furnish(ctx context.Context, box *sandbox.Sandbox, snapshot 
 }
 
 // start furnishes the sandbox and starts the server.
-func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *login.Snapshot, gate home.Gate) (*Child, error) {
+func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *credentials.Snapshot, gate config.Gate) (*Child, error) {
 	s.sayWritable(box)
 	if err := s.furnish(ctx, box, snapshot, gate); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (s *Sandboxed) start(ctx context.Context, box *sandbox.Sandbox, snapshot *l
 	if err != nil {
 		return nil, &LaunchError{Text: err.Error() + s.deniedHint(err)}
 	}
-	return &Child{Invalidate: snapshot.Invalidate, Process: passthrough.Process{
+	return &Child{Invalidate: snapshot.Invalidate, Process: proxy.Process{
 		Stdin: proc.Stdin(), Stdout: proc.Stdout(), Stderr: proc.Stderr(), Wait: proc.Wait,
 		Close: func(ctx context.Context) error {
 			defer snapshot.Release()

@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/frontendtest"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/gitrepo"
 	"mcpagents/internal/workspace"
-	"mcpagents/internal/workspace/workspacetest"
 )
 
 // A linked worktree or a submodule alone has no history: git's own directory
 // comes with it, under the same path, and nothing else does.
 func TestSpecMountsGitDirectories(t *testing.T) {
-	join := workspacetest.Repositories(t)
+	join := gitrepo.Repositories(t)
 	for _, tt := range []struct {
 		name     string
 		roots    []string
@@ -42,7 +42,7 @@ func TestSpecMountsGitDirectories(t *testing.T) {
 			}
 			roots, err := workspace.Resolve(named, named[0], "", nil)
 			require.NoError(t, err)
-			log := &frontendtest.Buffer{}
+			log := &frontend.Buffer{}
 			s := &Sandboxed{Roots: roots, ReadOnly: tt.readOnly, Log: slog.New(slog.NewTextHandler(log, nil)),
 				Spec: sandbox.Spec{Mounts: []sandbox.Mount{{Path: "/not/kept"}}}}
 			var want []sandbox.Mount

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"mcpagents/internal/provider/passthrough"
+	"mcpagents/internal/mcp/proxy"
 )
 
 // watch arms the deadlines of a request that Codex now has. Idle is renewed by
@@ -131,6 +131,6 @@ func (b *bridge) tearDown(r *request) { b.endForWedge(r.teardownReason()) }
 
 func (b *bridge) endForWedge(reason string) {
 	if !b.gone {
-		b.finish(passthrough.Verdict{Code: 1, Reason: reason, Emit: true})
+		b.finish(proxy.Verdict{Code: 1, Reason: reason, Emit: true})
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/stdio"
 )
 
 // given reads the valid arguments of a call.

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/scenario"
 )
 
 // wildCodex answers each call in a way of its own: with floods, silences, ends
@@ -45,7 +45,7 @@ func (w *wildCodex) start() *Child {
 		w.serve(stdinR)
 		stdoutW.Close()
 	}()
-	return &Child{Process: passthrough.Process{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
+	return &Child{Process: proxy.Process{Stdin: stdinW, Stdout: stdoutR, Stderr: strings.NewReader(""),
 		Wait: func(ctx context.Context) (wire.Exit, error) {
 			select {
 			case <-done:
@@ -92,7 +92,7 @@ func (w *wildCodex) serve(in io.Reader) {
 		_ = json.Unmarshal(lines.Bytes(), &m)
 		switch m.Method {
 		case "initialize":
-			w.write(codextest.WithID(codextest.NativeInitialize, string(m.ID)))
+			w.write(scenario.WithID(scenario.NativeInitialize, string(m.ID)))
 		case "tools/call":
 			stop := make(chan struct{})
 			w.cancel.Store(string(m.ID), stop)
@@ -107,13 +107,13 @@ func (w *wildCodex) serve(in io.Reader) {
 }
 
 func (w *wildCodex) call(id string, stop <-chan struct{}) {
-	w.write(codextest.Event(id, "task_started", ""))
+	w.write(scenario.Event(id, "task_started", ""))
 	for range w.roll(5) {
 		switch w.roll(3) {
 		case 0:
-			w.write(strings.Repeat(codextest.Event(id, "exec_command_begin", `"call_id":"c"`)+codextest.Event(id, "exec_command_end", `"call_id":"c"`), w.roll(20)))
+			w.write(strings.Repeat(scenario.Event(id, "exec_command_begin", `"call_id":"c"`)+scenario.Event(id, "exec_command_end", `"call_id":"c"`), w.roll(20)))
 		case 1:
-			w.write(codextest.Event(id, "agent_message", `"phase":"commentary","message":"`+fmt.Sprint(w.roll(9))+`"`))
+			w.write(scenario.Event(id, "agent_message", `"phase":"commentary","message":"`+fmt.Sprint(w.roll(9))+`"`))
 		}
 		select {
 		case <-stop:
@@ -122,7 +122,7 @@ func (w *wildCodex) call(id string, stop <-chan struct{}) {
 		case <-time.After(time.Duration(w.roll(400)) * ms):
 		}
 	}
-	end := codextest.Event(id, "task_complete", `"last_agent_message":"m"`)
+	end := scenario.Event(id, "task_complete", `"last_agent_message":"m"`)
 	switch w.roll(6) {
 	case 0: // silence, until it is stopped
 		select {
@@ -131,17 +131,17 @@ func (w *wildCodex) call(id string, stop <-chan struct{}) {
 		case <-w.quit:
 		}
 	case 1:
-		w.write(end + codextest.Native(id, "answer"))
+		w.write(end + scenario.Native(id, "answer"))
 	case 2:
 		w.write(end)
 		time.Sleep(200 * ms)
-		w.write(codextest.Native(id, "late"))
+		w.write(scenario.Native(id, "late"))
 	case 3:
-		w.write(codextest.Event(id, "turn_aborted", ""))
+		w.write(scenario.Event(id, "turn_aborted", ""))
 		time.Sleep(time.Second)
-		w.write(codextest.Native(id, "late"))
+		w.write(scenario.Native(id, "late"))
 	default:
-		w.write(codextest.Native(id, "answer"))
+		w.write(scenario.Native(id, "answer"))
 	}
 }
 
@@ -150,14 +150,14 @@ func (w *wildCodex) call(id string, stop <-chan struct{}) {
 func (w *wildCodex) stopped(id string) {
 	switch w.roll(8) {
 	case 0:
-		w.write(codextest.Native(id, "answer"))
+		w.write(scenario.Native(id, "answer"))
 	case 1:
 		time.Sleep(3 * time.Second)
-		w.write(codextest.Native(id, "late"))
+		w.write(scenario.Native(id, "late"))
 	case 2:
-		w.write(codextest.Event(id, "turn_aborted", "") + codextest.Native(id, "answer"))
+		w.write(scenario.Event(id, "turn_aborted", "") + scenario.Native(id, "answer"))
 	default:
-		w.write(codextest.Event(id, "turn_aborted", ""))
+		w.write(scenario.Event(id, "turn_aborted", ""))
 	}
 }
 
@@ -173,11 +173,11 @@ func TestManyCalls(t *testing.T) {
 }
 
 // messages are what came since the last look.
-func (b *testBridge) messages() []codextest.Message {
+func (b *testBridge) messages() []scenario.Message {
 	b.Helper()
-	var all []codextest.Message
+	var all []scenario.Message
 	for line := range strings.Lines(b.Output()) {
-		var m codextest.Message
+		var m scenario.Message
 		require.NoError(b, json.Unmarshal([]byte(line), &m), "%q", line)
 		all = append(all, m)
 	}
@@ -195,7 +195,7 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 		StatusInterval: 100 * ms, ProgressInterval: 50 * ms, WaitInterval: 300 * ms}}, launched{wild: &wildCodex{lock: make(chan struct{}, 1), quit: make(chan struct{}), rng: rand.New(rand.NewPCG(seed, 1))}})
 	b.Read()
 	rng := rand.New(rand.NewPCG(seed, 2))
-	b.Send(codextest.InitializeLine)
+	b.Send(scenario.InitializeLine)
 	b.Output()
 	type state struct{ cancelled, answered bool }
 	all := map[string]*state{}
@@ -221,7 +221,7 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 		id := fmt.Sprint(100 + i)
 		all[id] = &state{}
 		open++
-		b.Send(codextest.TurnCall(id, id))
+		b.Send(scenario.TurnCall(id, id))
 		if rng.IntN(20) == 0 {
 			b.Pause()
 			pass(time.Duration(rng.IntN(500)) * ms)
@@ -235,7 +235,7 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 			}
 			for id, c := range all {
 				if !c.answered && !c.cancelled {
-					b.Send(codextest.CancelLine(id))
+					b.Send(scenario.CancelLine(id))
 					b.messages() // what crossed the cancel
 					c.cancelled = true
 					open--
@@ -246,7 +246,7 @@ func manyCalls(t *testing.T, seed uint64, calls int) {
 	}
 	pass(20 * time.Second)
 	look()
-	b.Send(codextest.ToolLine(9, "codex-peek", "{}"))
+	b.Send(scenario.ToolLine(9, "codex-peek", "{}"))
 	assert.Contains(t, b.Output(), `"abandonedTurnsProcessWide":0`, "all were heard of again")
 	assert.NotContains(t, b.Log.String(), "finalize")
 	b.Disconnect()

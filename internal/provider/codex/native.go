@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
 )
 
 // fromChild takes a piece of Codex's output, or its end.
-func (b *bridge) fromChild(p relay.Piece, ok bool) {
+func (b *bridge) fromChild(p proxy.Piece, ok bool) {
 	s := b.session
 	if !ok {
 		s.StdoutClosed, s.midLine = true, false
@@ -44,14 +44,14 @@ func (b *bridge) fromChild(p relay.Piece, ok bool) {
 
 // fromLine takes a whole line. One without its LF is the last that Codex wrote:
 // a complete message is delivered as one, anything else stays half a line.
-func (b *bridge) fromLine(p relay.Piece) {
+func (b *bridge) fromLine(p proxy.Piece) {
 	if seen := stdio.Scan(p.Data); !p.Cut && b.session.Served && seen.IsNotification() && seen.Method != "codex/event" {
 		b.native(p, b.framed) // nothing hangs on it, so it need not be checked byte by byte
 		return
 	}
 	env, err := stdio.ParseEnvelope(p.Data)
 	if err == nil && p.Cut {
-		p = relay.Piece{Data: append(p.Data, '\n'), First: true, Last: true}
+		p = proxy.Piece{Data: append(p.Data, '\n'), First: true, Last: true}
 	}
 	if err != nil && !b.session.Served {
 		b.session.keepTail(p.Data) // such as why Codex will not serve
@@ -69,7 +69,7 @@ func (b *bridge) fromLine(p relay.Piece) {
 }
 
 // fromResponse takes an answer of Codex.
-func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
+func (b *bridge) fromResponse(p proxy.Piece, env stdio.Envelope) {
 	key := env.ID.Key()
 	if r := b.open[key]; r != nil {
 		b.served(r)
@@ -98,7 +98,7 @@ func (b *bridge) fromResponse(p relay.Piece, env stdio.Envelope) {
 }
 
 // fromHead takes the first piece of a line that is too long to hold.
-func (b *bridge) fromHead(p relay.Piece) {
+func (b *bridge) fromHead(p proxy.Piece) {
 	s := b.session
 	env := stdio.ScanPrefix(p.Head())
 	s.dropping = b.dropsLong(env)
@@ -149,7 +149,7 @@ func (b *bridge) dropsLong(env stdio.Envelope) bool {
 
 // fromRest takes a later piece of such a line. The request that the line
 // answers is open to its end, should Codex die in the middle.
-func (b *bridge) fromRest(p relay.Piece) {
+func (b *bridge) fromRest(p proxy.Piece) {
 	s := b.session
 	if !s.dropping {
 		b.native(p, false) // the first piece has decided
@@ -164,7 +164,7 @@ func (b *bridge) fromRest(p relay.Piece) {
 }
 
 // native queues a piece of Codex's output for the client.
-func (b *bridge) native(p relay.Piece, framed bool) {
+func (b *bridge) native(p proxy.Piece, framed bool) {
 	err := b.out.Native(p, framed)
 	if err == nil {
 		return

@@ -7,12 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/alarm"
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/relay"
-	"mcpagents/internal/stdio"
 )
 
 // request is a request that has no answer yet: one of the client, or the one by
@@ -25,11 +23,11 @@ type request struct {
 	sequence uint64
 
 	state     state
-	handshake *alarm.Alarm // by when it is answered here
-	hard      *alarm.Alarm
-	grace     *alarm.Alarm // of the state
+	handshake *proxy.Alarm // by when it is answered here
+	hard      *proxy.Alarm
+	grace     *proxy.Alarm // of the state
 
-	idle   *alarm.Alarm
+	idle   *proxy.Alarm
 	heard  time.Time // of its last own event
 	asking int       // requests of Codex about it that the client has not answered
 
@@ -50,7 +48,7 @@ type request struct {
 
 // reply is an answer of Codex.
 type reply struct {
-	piece relay.Piece
+	piece proxy.Piece
 	env   stdio.Envelope
 }
 
@@ -66,7 +64,7 @@ func (b *bridge) inOrder() []*request {
 func (b *bridge) settle(r *request) {
 	r.state = settled
 	b.silence(r)
-	for _, a := range []*alarm.Alarm{r.handshake, r.hard, r.grace} {
+	for _, a := range []*proxy.Alarm{r.handshake, r.hard, r.grace} {
 		b.alarms.Cancel(a)
 	}
 	delete(b.awaiting, r)
@@ -120,13 +118,13 @@ func (b *bridge) answerOf(r *request, response *stdio.Response, j *job.Job) {
 	if len(b.answered) > rememberedAnswers {
 		b.answered = b.answered[1:]
 	}
-	b.own(passthrough.Response(r.id, response), r.framed, r.key)
+	b.own(proxy.Response(r.id, response), r.framed, r.key)
 }
 
 // own queues a message of ours for the client.
 func (b *bridge) own(body []byte, framed bool, tag any) {
 	if err := b.out.Own(body, framed, tag); err != nil {
-		b.finish(passthrough.Verdict{Code: 1, Reason: err.Error()})
+		b.finish(proxy.Verdict{Code: 1, Reason: err.Error()})
 	}
 	if b.midLine() {
 		b.watchStall()

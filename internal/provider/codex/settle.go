@@ -3,10 +3,10 @@ package codex
 import (
 	"fmt"
 
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
-	"mcpagents/internal/provider/passthrough"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/stdio"
 )
 
 // This file holds what the transitions do.
@@ -35,7 +35,7 @@ func (b *bridge) stopTurn(r *request) {
 
 func (b *bridge) sendCancel(r *request, reason string) {
 	if b.session != nil {
-		b.session.Input.Write(passthrough.Cancel(r.id, "mcp-agents: "+reason))
+		b.session.Input.Write(proxy.Cancel(r.id, "mcp-agents: "+reason))
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"mcpagents/internal/provider/codex/home"
-	"mcpagents/internal/provider/passthrough"
+	"mcpagents/internal/mcp/proxy"
+	"mcpagents/internal/provider/codex/config"
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // Shell starts a command of the user's in a sandbox like the one that a call
@@ -39,14 +39,14 @@ func (s *Sandboxed) Shell(ctx context.Context, argv []string, pty *wire.Resize) 
 		return box.Close(ctx)
 	}
 	proc, err := func() (*sandbox.Process, error) {
-		if err := s.furnish(opening, box, snapshot, home.GateOf(home.ParseVersion(output))); err != nil {
+		if err := s.furnish(opening, box, snapshot, config.GateOf(config.ParseVersion(output))); err != nil {
 			return nil, err
 		}
 		return box.Spawn(opening, sandbox.Command{Argv: argv, Env: s.environ(box), Dir: s.dir(), Stdin: true, PTY: pty,
 			Watch: []string{s.Login.Credential}, Changed: func(c wire.Collected) { snapshot.Rotated(c.Name, c.Data, s.Log) }})
 	}()
 	if err != nil {
-		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), passthrough.CloseTime)
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), proxy.CloseTime)
 		defer cancel()
 		return nil, nil, errors.Join(fmt.Errorf("start a shell: %w", err), close(clean))
 	}

@@ -12,29 +12,29 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/rawjson"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/scenario"
 )
 
 // TestCuratedList holds what the scenarios take for the curated list.
 func TestCuratedList(t *testing.T) {
-	native := []byte(codextest.NativeList(2))
+	native := []byte(scenario.NativeList(2))
 	at, _ := rawjson.Lookup(native, "result")
 	curated := string(newCatalog(DefaultModels).curate(native, at))
 	if *update {
 		require.NoError(t, os.WriteFile(filepath.Join("codextest", "testdata", "curated-tools-list.json"), []byte(curated+"\n"), 0o644))
 	}
-	assert.Equal(t, curated, codextest.CuratedList(2), "run the test with -update and look at the difference")
+	assert.Equal(t, curated, scenario.CuratedList(2), "run the test with -update and look at the difference")
 }
 
 // TestScenarios plays the table in memory, on the clock of a bubble.
 func TestScenarios(t *testing.T) {
-	for _, s := range codextest.Scenarios() {
+	for _, s := range scenario.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory(t, s.Settings)
-				codextest.Play(t, m, s)
+				scenario.Play(t, m, s)
 			})
 		})
 	}
@@ -47,13 +47,13 @@ type memory struct {
 	rotated bool
 }
 
-func newMemory(t *testing.T, s codextest.Settings) *memory {
+func newMemory(t *testing.T, s scenario.Settings) *memory {
 	old := strings.Contains(s.Version, "0.130")
 	m := &memory{codex: &fakeCodex{script: handshakeSteps(), version: "0.153.4", old: old}}
-	m.b = startBridge(t, Config{Times: Times(s.Times), Goal: s.Goal, ClientGoneGrace: s.Gone, MaxCommentary: s.MaxCommentary, CheckCwd: codextest.CheckCwd},
+	m.b = startBridge(t, Config{Times: Times(s.Times), Goal: s.Goal, ClientGoneGrace: s.Gone, MaxCommentary: s.MaxCommentary, CheckCwd: scenario.CheckCwd},
 		launched{codex: m.codex})
 	m.b.Read()
-	m.b.Send(codextest.InitializeLine)
+	m.b.Send(scenario.InitializeLine)
 	m.b.Output()
 	return m
 }
@@ -85,7 +85,7 @@ func (m *memory) Wait() int {
 // WrittenBack: who starts Codex hears that its login must not be.
 func (m *memory) WrittenBack() bool { return m.rotated && m.codex.invalidated == 0 }
 
-func (m *memory) Do(s codextest.Step, later bool) {
+func (m *memory) Do(s scenario.Step, later bool) {
 	switch s.Do {
 	case "raw":
 		if !later {

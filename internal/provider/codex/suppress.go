@@ -3,7 +3,7 @@ package codex
 import (
 	"slices"
 
-	"mcpagents/internal/provider/passthrough"
+	"mcpagents/internal/mcp/proxy"
 )
 
 // maxSuppressed bounds the answers that Codex still owes for requests that were
@@ -38,7 +38,7 @@ func (b *bridge) owesTooMuch() {
 		b.fail(b.notReady())
 		return
 	}
-	b.finish(passthrough.Verdict{Code: 1, Reason: "late-response suppression limit reached", Emit: true})
+	b.finish(proxy.Verdict{Code: 1, Reason: "late-response suppression limit reached", Emit: true})
 }
 
 // rememberEnd notes a request whose turn has ended without an answer.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"mcpagents/internal/job"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/rawjson"
 )
 
 // The native tools that callers see with our descriptions and arguments, and

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/testkit/scenario"
 )
 
 var update = flag.Bool("update", false, "write the snapshots in testdata/tools")
@@ -117,7 +117,7 @@ func TestToolsOfOurs(t *testing.T) {
 	}
 	rest := []string{"codex-status", "codex-commentary", "codex-result", "codex-cancel", "codex-peek"}
 	t.Run("119 all, in order, behind the native ones", func(t *testing.T) {
-		assert.Equal(t, append([]string{"codex", "codex-reply", "codex-start", "codex-reply-start"}, rest...), names(codextest.NativeList(2)))
+		assert.Equal(t, append([]string{"codex", "codex-reply", "codex-start", "codex-reply-start"}, rest...), names(scenario.NativeList(2)))
 		assert.Equal(t, append([]string{"x", "codex", "y", "codex-start"}, rest...), names(`{"result":{"tools":[{"name":"x"},{"name":"codex"},{"name":"y"}]}}`))
 		assert.Equal(t, append([]string{"codex-reply", "codex-peek", "codex-reply-start"}, rest[:4]...), names(`{"result":{"tools":[{"name":"codex-reply"},{"name":"codex-peek"}]}}`))
 	})
@@ -138,7 +138,7 @@ func TestModelsFollowOperator(t *testing.T) {
 
 func TestCurate(t *testing.T) {
 	list := newCatalog(DefaultModels)
-	native := codextest.NativeList(2)
+	native := scenario.NativeList(2)
 	drifted := strings.Replace(native, `"compact-prompt"`, `"goal":{"type":"object"},"model_reasoning_effort":{"type":"number"},"compact-prompt"`, 1)
 	tests := []struct{ name, in string }{
 		{"142 native metadata stays", native},
@@ -192,7 +192,7 @@ func entries(t *testing.T, message []byte) []map[string]json.RawMessage {
 
 func TestLocalToolsAreThoseOfPinnedCodex(t *testing.T) {
 	list := newCatalog(DefaultModels)
-	native := []byte(codextest.NativeList(2))
+	native := []byte(scenario.NativeList(2))
 	at, _ := rawjson.Lookup(native, "result")
 	curated := list.curate(native, at)
 	at, _ = rawjson.Lookup(curated, "result")

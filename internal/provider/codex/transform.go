@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/mcp/rawjson"
 )
 
 // The texts that carry a goal to the model.

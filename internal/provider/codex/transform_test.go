@@ -8,20 +8,20 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/testkit/scenario"
 )
 
 func TestTransform(t *testing.T) {
-	tests := append(codextest.Rewrites(),
-		codextest.Rewrite{Name: "empty object", Tool: "codex", Goal: "g", In: `{}`, Want: `{"developer-instructions":"` + codextest.Lead + `\ng"}`})
+	tests := append(scenario.Rewrites(),
+		scenario.Rewrite{Name: "empty object", Tool: "codex", Goal: "g", In: `{}`, Want: `{"developer-instructions":"` + scenario.Lead + `\ng"}`})
 	for _, tt := range tests {
 		t.Run(tt.Name, func(t *testing.T) {
-			message := fmt.Appendf(nil, codextest.RewriteFrame, 9007199254740993, tt.In, tt.Tool)
+			message := fmt.Appendf(nil, scenario.RewriteFrame, 9007199254740993, tt.In, tt.Tool)
 			at, ok := rawjson.Lookup(message, "params", "arguments")
 			require.True(t, ok)
 			got, _ := transform{goal: tt.Goal, agents: !tt.Old}.apply(tt.Tool, message, at)
-			assert.Equal(t, fmt.Sprintf(codextest.RewriteFrame, 9007199254740993, tt.Want, tt.Tool), string(got))
+			assert.Equal(t, fmt.Sprintf(scenario.RewriteFrame, 9007199254740993, tt.Want, tt.Tool), string(got))
 		})
 	}
 }
@@ -32,19 +32,19 @@ func TestTransformLogs(t *testing.T) {
 		server   transform
 		want     []string
 	}{
-		{"codex", `{"model_reasoning_effort":"max","allow_subagents":true,"goal":"` + codextest.Secret + `"}`, transform{agents: true},
+		{"codex", `{"model_reasoning_effort":"max","allow_subagents":true,"goal":"` + scenario.Secret + `"}`, transform{agents: true},
 			[]string{"applied per-session reasoning effort max",
 				"enabled native Codex subagents for this session (features.multi_agent=true, agents.enabled=true)",
 				"injected per-call goal into developer-instructions"}},
-		{"codex", `{"allow_subagents":true}`, transform{goal: codextest.Secret},
+		{"codex", `{"allow_subagents":true}`, transform{goal: scenario.Secret},
 			[]string{"enabled native Codex subagents for this session (features.multi_agent=true)", "injected server goal into developer-instructions"}},
-		{"codex-reply", `{"prompt":"` + codextest.Secret + `","goal":"x"}`, transform{}, []string{"injected per-call goal into codex-reply prompt"}},
+		{"codex-reply", `{"prompt":"` + scenario.Secret + `","goal":"x"}`, transform{}, []string{"injected per-call goal into codex-reply prompt"}},
 		{"codex", `{"goal":" "}`, transform{}, []string{"stripped per-call goal arg"}},
 	}
 	for _, tt := range tests {
 		_, logs := tt.server.apply(tt.tool, []byte(tt.in), rawjson.Span{Start: 0, End: len(tt.in)})
 		assert.Equal(t, tt.want, logs)
-		assert.NotContains(t, fmt.Sprint(logs), codextest.Secret)
+		assert.NotContains(t, fmt.Sprint(logs), scenario.Secret)
 	}
 }
 

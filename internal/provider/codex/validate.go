@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"mcpagents/internal/job"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp/rawjson"
 )
 
 // issue is one reason to refuse a call. It never holds a value that the caller

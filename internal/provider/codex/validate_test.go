@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/rawjson"
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/testkit/scenario"
 )
 
 func validateText(t *testing.T, toolName, arguments string) *invalid {
@@ -22,11 +22,11 @@ func validateText(t *testing.T, toolName, arguments string) *invalid {
 		message = []byte(`{"params":{}}`)
 	}
 	at, _ := rawjson.Lookup(message, "params", "arguments")
-	return tool.validate(message, at, codextest.CheckCwd)
+	return tool.validate(message, at, scenario.CheckCwd)
 }
 
 func TestValidate(t *testing.T) {
-	for _, tt := range codextest.Faults() {
+	for _, tt := range scenario.Faults() {
 		t.Run(tt.Name, func(t *testing.T) {
 			got := validateText(t, tt.Tool, tt.Arguments)
 			if tt.Want == nil {
@@ -34,14 +34,14 @@ func TestValidate(t *testing.T) {
 				return
 			}
 			require.NotNil(t, got)
-			var issues []codextest.Issue
+			var issues []scenario.Issue
 			for _, i := range got.Issues {
-				issues = append(issues, codextest.Issue(i))
+				issues = append(issues, scenario.Issue(i))
 			}
 			assert.Equal(t, tt.Want, issues)
 			data, err := json.Marshal(got)
 			require.NoError(t, err)
-			assert.NotContains(t, string(data)+got.fields(), codextest.Secret, "values are never echoed")
+			assert.NotContains(t, string(data)+got.fields(), scenario.Secret, "values are never echoed")
 		})
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"mcpagents/internal/provider/codex/codextest"
-	"mcpagents/internal/stdio"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/testkit/scenario"
 )
 
 // A wrapper holds the pipes open, so that the end of the input never comes.
@@ -35,7 +35,7 @@ func TestParentDies(t *testing.T) {
 				b := startBridge(t, Config{Watchdog: dog}, launched{codex: codex})
 				b.Read()
 				start := time.Now()
-				b.Send(codextest.InitializeLine, codextest.CallLine)
+				b.Send(scenario.InitializeLine, scenario.CallLine)
 				b.Output()
 				time.Sleep(tt.want - time.Since(start) - time.Second) // of the bubble's clock
 				assert.NotContains(t, codex.got(), "client disconnected")
@@ -58,9 +58,9 @@ func TestClientIdle(t *testing.T) {
 		after time.Duration // when the bridge ends; 0: not by itself
 	}{
 		{"nothing comes", nil, time.Minute, time.Minute},
-		{"each message counts", []string{codextest.InitializeLine, codextest.ListLine}, time.Minute, time.Minute + 2*time.Second},
-		{"a request is open", []string{codextest.InitializeLine, codextest.CallLine}, time.Minute, 0},
-		{"off", []string{codextest.InitializeLine}, 0, 0},
+		{"each message counts", []string{scenario.InitializeLine, scenario.ListLine}, time.Minute, time.Minute + 2*time.Second},
+		{"a request is open", []string{scenario.InitializeLine, scenario.CallLine}, time.Minute, 0},
+		{"off", []string{scenario.InitializeLine}, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

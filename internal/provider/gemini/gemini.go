@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"mcpagents/internal/mcp/toolserver"
 	"mcpagents/internal/provider/oneshot"
-	"mcpagents/internal/toolserver"
 )
 
 const (

@@ -16,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"mcpagents/internal/frontendtest"
+	"mcpagents/internal/mcp/toolserver"
 	"mcpagents/internal/provider/oneshot"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/local"
-	"mcpagents/internal/toolserver"
+	"mcpagents/internal/testkit/frontend"
 )
 
 // fakeDir holds a program that plays agy, and sandbox-init.
@@ -29,8 +29,8 @@ var fakeDir string
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
-	dir, remove, err := frontendtest.Programs("mcp-agents-fakeagy-", map[string]string{
-		"agy": "mcpagents/internal/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"})
+	dir, remove, err := frontend.Programs("mcp-agents-fakeagy-", map[string]string{
+		"agy": "mcpagents/internal/testkit/fakeclaude", "sandbox-init": "mcpagents/cmd/sandbox-init"})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // MaxOutput is the most that a blocking command may write to each of its

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"mcpagents/internal/login"
+	"mcpagents/internal/credentials"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/wire"
 	"mcpagents/internal/selinux"
 	"mcpagents/internal/trust"
-	"mcpagents/internal/wire"
 )
 
 const (
@@ -60,9 +60,9 @@ type Command struct {
 	WorkDir string
 	// Login and Files go into the sandbox. The credential is written back when
 	// the CLI changed it; the turn releases the snapshot.
-	Login      *login.Snapshot
+	Login      *credentials.Snapshot
 	Credential string
-	Files      []login.File
+	Files      []credentials.File
 	// LoginPatience is how long a command may be silent after it printed where
 	// to log in; 0 means for ever.
 	LoginPatience time.Duration

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 func TestParseArguments(t *testing.T) {

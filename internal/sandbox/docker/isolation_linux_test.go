@@ -23,8 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/sandboxinit"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/guest"
+	"mcpagents/internal/sandbox/wire"
 )
 
 func openBox(t *testing.T, rt *Runtime, spec sandbox.Spec) *sandbox.Sandbox {
@@ -60,7 +60,7 @@ func TestInside(t *testing.T) {
 		"no network":      {`ls /sys/class/net`, "lo\n"},
 		"pid 1 is ours":   {`tr '\0' ' ' </proc/1/cmdline | cut -d' ' -f1`, "/usr/local/bin/sandbox-init\n"},
 		"pid 1 is closed": {`(cat /proc/1/environ || head -c 1 /proc/1/mem || ls /proc/1/fd/ || echo forged >/proc/1/fd/1) 2>&1 | grep -vc 'Permission denied'; echo done`, "0\ndone\n"},
-		"no mark":         {`env | grep -c ` + sandboxinit.Marker, "0\n"},
+		"no mark":         {`env | grep -c ` + guest.Marker, "0\n"},
 		"no descriptors":  {`ls /proc/self/fd | tr '\n' ' '`, "0 1 2 3 "},
 		"pid 1 lives on":  {`for s in $(seq 1 64); do kill -$s 1; done; echo alive`, "alive\n"},
 	} {

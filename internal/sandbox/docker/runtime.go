@@ -15,8 +15,8 @@ import (
 
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/tail"
+	"mcpagents/internal/sandbox/wire"
 	"mcpagents/internal/version"
-	"mcpagents/internal/wire"
 )
 
 // Runtime makes sandboxes of containers.

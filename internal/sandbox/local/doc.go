@@ -13,14 +13,14 @@ import (
 	"strings"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/sandboxinit"
+	"mcpagents/internal/sandbox/guest"
 )
 
 // sessionVariables belong to a session of Claude Code or Codex that runs us as
 // its tool. Passed on, they make the inner CLI believe that it is the outer one.
 var sessionVariables = []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID",
 	"CLAUDE_CODE_CHILD_SESSION", "CODEX_HOME", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID",
-	"CODEX_INTERNAL_ORIGINATOR_OVERRIDE", "CODEX_CI", sandboxinit.Marker}
+	"CODEX_INTERNAL_ORIGINATOR_OVERRIDE", "CODEX_CI", guest.Marker}
 
 // Environ is the environment of this process without the variables of an outer
 // session.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mcpagents/internal/sandboxinit"
+	"mcpagents/internal/sandbox/guest"
 )
 
 // unlockedAge is how old a home without a lock file must be before it is swept:
@@ -39,13 +39,13 @@ func makeHome(root, prefix string) (*home, error) {
 		return nil, err
 	}
 	defer making.Close()
-	path, err := os.MkdirTemp(root, sandboxinit.UnownedPrefix)
+	path, err := os.MkdirTemp(root, guest.UnownedPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make a private home: %w", err)
 	}
 	h := &home{path: path}
-	named := filepath.Join(root, prefix+strings.TrimPrefix(filepath.Base(path), sandboxinit.UnownedPrefix))
-	if h.lock, err = os.OpenFile(filepath.Join(path, sandboxinit.LockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	named := filepath.Join(root, prefix+strings.TrimPrefix(filepath.Base(path), guest.UnownedPrefix))
+	if h.lock, err = os.OpenFile(filepath.Join(path, guest.LockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		err = errors.Join(unix.Flock(int(h.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB), os.Rename(path, named))
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func unowned(root string) []string {
 		return nil
 	}
 	defer alone.Close()
-	paths, _ := filepath.Glob(filepath.Join(root, sandboxinit.UnownedPrefix+"*"))
+	paths, _ := filepath.Glob(filepath.Join(root, guest.UnownedPrefix+"*"))
 	return paths
 }
 
@@ -100,7 +100,7 @@ func (h *home) remove() error {
 	if h.lock != nil {
 		_ = h.lock.Close()
 	}
-	return sandboxinit.RemoveHome(h.path)
+	return guest.RemoveHome(h.path)
 }
 
 // staleHomes lists the homes below dir that nobody holds: those whose lock is
@@ -121,7 +121,7 @@ func staleHomes(dir, prefix string) []string {
 }
 
 func isStale(path string) bool {
-	lock, err := os.OpenFile(filepath.Join(path, sandboxinit.LockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	lock, err := os.OpenFile(filepath.Join(path, guest.LockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		st, err := os.Lstat(path)
 		return err == nil && time.Since(st.ModTime()) > unlockedAge

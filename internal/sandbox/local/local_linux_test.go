@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/guest"
 	"mcpagents/internal/sandbox/sandboxtest"
-	"mcpagents/internal/sandboxinit"
 )
 
 func TestMain(m *testing.M) {
@@ -45,31 +45,31 @@ func homes(spec sandbox.Spec) []string {
 }
 
 // killedInit opens a sandbox, starts a daemon in it, and kills its init.
-func killedInit(t *testing.T, rt *Runtime, sp sandbox.Spec) (*sandbox.Sandbox, sandboxinit.Process) {
+func killedInit(t *testing.T, rt *Runtime, sp sandbox.Spec) (*sandbox.Sandbox, guest.Process) {
 	box, err := sandbox.Open(t.Context(), rt, sp, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	_, err = box.Spawn(t.Context(), sandbox.Command{Argv: []string{"sh", "-c", "trap '' TERM HUP; echo $$ >" + sp.HomeRoot + "/pid; exec sleep 300"},
 		Env: rt.Environ(sp), Dir: "/"})
 	require.NoError(t, err)
-	var p sandboxinit.Process
+	var p guest.Process
 	require.Eventually(t, func() bool {
 		b, _ := os.ReadFile(sp.HomeRoot + "/pid")
 		pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
 		if err != nil {
 			return false
 		}
-		p, err = sandboxinit.ReadProcess(pid)
+		p, err = guest.ReadProcess(pid)
 		return err == nil
 	}, 20*time.Second, 5*time.Millisecond)
-	init, err := sandboxinit.ReadProcess(box.Welcome().PID)
+	init, err := guest.ReadProcess(box.Welcome().PID)
 	require.NoError(t, err)
 	require.NoError(t, init.Signal(unix.SIGKILL))
 	<-box.Ended()
 	return box, p
 }
 
-func alive(p sandboxinit.Process) bool {
-	now, err := sandboxinit.ReadProcess(p.PID)
+func alive(p guest.Process) bool {
+	now, err := guest.ReadProcess(p.PID)
 	return err == nil && now.Start == p.Start && now.State != 'Z'
 }
 
@@ -127,7 +127,7 @@ func TestSweep(t *testing.T) {
 	require.Empty(t, homes(dead))
 	require.NoDirExists(t, old)
 	require.DirExists(t, young, "without a lock it may be in the making")
-	running, err := sandboxinit.ReadProcess(q.PID())
+	running, err := guest.ReadProcess(q.PID())
 	require.NoError(t, err)
 	require.True(t, alive(running), "another's sandbox")
 	require.DirExists(t, other.Welcome().Home)
@@ -142,7 +142,7 @@ func TestMarkOfAnotherNamespace(t *testing.T) {
 	for name, flags := range map[string]uintptr{"here": 0, "elsewhere": unix.CLONE_NEWPID} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("sleep", "300")
-			cmd.Env = []string{sandboxinit.Marker + "=x:1:1"}
+			cmd.Env = []string{guest.Marker + "=x:1:1"}
 			cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: flags}
 			require.NoError(t, cmd.Start())
 			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
@@ -182,7 +182,7 @@ func TestUnownedHomesAreSwept(t *testing.T) {
 	rt, err := New("/nowhere")
 	require.NoError(t, err)
 	rt.AddRoot(root, "x-")
-	cutShort := filepath.Join(root, sandboxinit.UnownedPrefix+"1")
+	cutShort := filepath.Join(root, guest.UnownedPrefix+"1")
 	require.NoError(t, os.Mkdir(cutShort, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(cutShort, "auth.json"), []byte("{}"), 0o600))
 	making, err := lockRoot(root, unix.LOCK_SH)

@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"mcpagents/internal/pipe"
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/sandbox/pipe"
 	"mcpagents/internal/sandbox/tail"
+	"mcpagents/internal/sandbox/wire"
 	"mcpagents/internal/version"
-	"mcpagents/internal/wire"
 )
 
 // slack is what the end of init may take beyond the grace.

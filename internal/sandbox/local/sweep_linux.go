@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/sandboxinit"
+	"mcpagents/internal/sandbox/guest"
 )
 
 // mark is what a command's environment says of its sandbox.
 type mark struct {
 	sandbox string
-	init    sandboxinit.Process
+	init    guest.Process
 }
 
 // readMark reads the marker of a process, which only processes of the same user
@@ -33,7 +33,7 @@ func readMark(pid int) (mark, bool) {
 		return mark{}, false
 	}
 	for kv := range bytes.SplitSeq(environ(pid), []byte{0}) {
-		value, ok := bytes.CutPrefix(kv, []byte(sandboxinit.Marker+"="))
+		value, ok := bytes.CutPrefix(kv, []byte(guest.Marker+"="))
 		if !ok {
 			continue
 		}
@@ -43,7 +43,7 @@ func readMark(pid int) (mark, bool) {
 		}
 		initPID, err1 := strconv.Atoi(parts[1])
 		start, err2 := strconv.ParseUint(parts[2], 10, 64)
-		return mark{parts[0], sandboxinit.Process{PID: initPID, Start: start}}, err1 == nil && err2 == nil
+		return mark{parts[0], guest.Process{PID: initPID, Start: start}}, err1 == nil && err2 == nil
 	}
 	return mark{}, false
 }
@@ -61,9 +61,9 @@ func environ(pid int) []byte {
 }
 
 // marked lists the processes whose mark matches. A zombie shows none.
-func marked(match func(mark) bool) []sandboxinit.Process {
-	var found []sandboxinit.Process
-	for _, p := range sandboxinit.Processes() {
+func marked(match func(mark) bool) []guest.Process {
+	var found []guest.Process
+	for _, p := range guest.Processes() {
 		if p.PID == os.Getpid() {
 			continue
 		}
@@ -102,14 +102,14 @@ func killMarked(ctx context.Context, match func(mark) bool) error {
 // initGone reports whether the init of a marked process is dead: nothing else
 // will end that process.
 func initGone(m mark) bool {
-	now, err := sandboxinit.ReadProcess(m.init.PID)
+	now, err := guest.ReadProcess(m.init.PID)
 	return err != nil || now.Start != m.init.Start || now.State == 'Z'
 }
 
 // initStopped reports whether the init of a marked process is stopped: it
 // serves nobody, and does not see the end of its stream until it is continued.
 func initStopped(m mark) bool {
-	now, err := sandboxinit.ReadProcess(m.init.PID)
+	now, err := guest.ReadProcess(m.init.PID)
 	return err == nil && now.Start == m.init.Start && now.State == 'T'
 }
 
@@ -148,7 +148,7 @@ func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 			if dryRun {
 				continue
 			}
-			if err := sandboxinit.RemoveHome(path); err != nil {
+			if err := guest.RemoveHome(path); err != nil {
 				return lines, err
 			}
 		}
@@ -160,7 +160,7 @@ func (r *Runtime) Sweep(ctx context.Context, dryRun bool) ([]string, error) {
 func (r *Runtime) List(context.Context) ([]sandbox.Listed, error) {
 	seen := map[mark]bool{}
 	var out []sandbox.Listed
-	for _, p := range sandboxinit.Processes() {
+	for _, p := range guest.Processes() {
 		m, ok := readMark(p.PID)
 		if !ok || p.State == 'Z' || seen[m] {
 			continue

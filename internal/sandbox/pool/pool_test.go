@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // engine is a runtime whose sandboxes only greet and say goodbye.

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 func (s suite) hostileFiles(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/sandboxinit"
+	"mcpagents/internal/sandbox/guest"
 )
 
 // Main makes a test binary its own sandbox-init and its own front end, which
@@ -27,7 +27,7 @@ func Main(open func() (sandbox.Runtime, error)) {
 	switch os.Args[1] {
 	case "sandbox-init":
 		// Not os.Exit: the race detector would sleep for a second there.
-		syscall.Exit(sandboxinit.Main(os.Args[2:]))
+		syscall.Exit(guest.Main(os.Args[2:]))
 	case "front-end":
 		fmt.Fprintln(os.Stderr, "front end:", frontEnd(open, os.Args[2]))
 		os.Exit(1)

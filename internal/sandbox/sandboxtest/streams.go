@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // A flood of errors that nobody reads holds the command at the window, and no

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/wire"
+	"mcpagents/internal/sandbox/wire"
 )
 
 // patience bounds every wait of the suite, on a slow machine too.

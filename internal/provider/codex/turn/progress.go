@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
 )
 
 // Label begins every message about Codex.

@@ -16,13 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"mcpagents/internal/job"
+	"mcpagents/internal/agent/job"
 )
 
 // TestRecordedSession reads what Codex 0.153.4 wrote in a session with one
 // command.
 func TestRecordedSession(t *testing.T) {
-	f, err := os.Open("../../../model/testdata/codex-0.153.4-session.jsonl")
+	f, err := os.Open("../../../scripted/model/testdata/codex-0.153.4-session.jsonl")
 	require.NoError(t, err)
 	defer f.Close()
 	var told, kinds []string

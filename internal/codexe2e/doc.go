@@ -1,4 +1,0 @@
-// Package codexe2e holds tests of the Codex bridge as users run it: the built
-// program, real sandboxes, and behind it the fake Codex or the real one with
-// the scripted model.
-package codexe2e

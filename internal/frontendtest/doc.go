@@ -1,4 +1,0 @@
-// Package frontendtest is what tests of the built program need around it: the
-// programs, images and model that they run, and a look at what a front end left on the
-// machine.
-package frontendtest

@@ -1,0 +1,57 @@
+package proxy
+
+import (
+	"encoding/json"
+
+	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/mcp/toolserver"
+)
+
+// Handshake reports whether a method is answered by the bridge when its command
+// does not: without these answers a client gives the server up.
+func Handshake(method string) bool {
+	return method == "initialize" || method == "tools/list" || method == "ping"
+}
+
+// Initialize is the result of a bridge of the version for an initialize request
+// that the command does not answer.
+func Initialize(request []byte, version string) any {
+	params, _ := rawjson.Lookup(request, "params")
+	type serverInfo struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	return struct {
+		ProtocolVersion string          `json:"protocolVersion"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		ServerInfo      serverInfo      `json:"serverInfo"`
+	}{toolserver.ProtocolVersion(params.Of(request)), json.RawMessage(`{"tools":{"listChanged":true}}`), serverInfo{"mcp-agents", version}}
+}
+
+// Response encodes an answer of ours, which must be of types that can always be
+// encoded.
+func Response(id stdio.ID, response *stdio.Response) []byte {
+	return must(stdio.EncodeResponse(id, response))
+}
+
+// Notification encodes a notification of ours, whose params must be of types that
+// can always be encoded.
+func Notification(method string, params any) []byte {
+	return must(stdio.EncodeNotification(method, params))
+}
+
+// Cancel is the line that tells a command to stop working on a request.
+func Cancel(id stdio.ID, reason string) []byte {
+	return append(Notification("notifications/cancelled", struct {
+		RequestID stdio.ID `json:"requestId"`
+		Reason    string   `json:"reason"`
+	}{id, reason}), '\n')
+}
+
+func must(body []byte, err error) []byte {
+	if err != nil {
+		panic("passthrough: message cannot be encoded: " + err.Error())
+	}
+	return body
+}

@@ -1,3 +1,0 @@
-// Package toole2e holds tests of the providers claude and gemini as clients see
-// them: the built program, over its pipes, on the local runtime with a fake CLI.
-package toole2e
