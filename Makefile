@@ -144,6 +144,10 @@ contract: build ## run the tests that hold what users rely on; ends with contrac
 lint: ## check format, vet, staticcheck, known vulnerabilities, and that every platform compiles
 	@.ci/lint.sh
 
+.PHONY: house
+house: ## print the tree (packages, lines, layers, import arrows) and check the rules of layout and language
+	@go run ./internal/tools/house
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME (default 20000x: that many inputs)
 	@.ci/fuzz.sh $(FUZZTIME)
