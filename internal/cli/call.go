@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"mcpagents/internal/app"
 	"mcpagents/internal/call"
 	"mcpagents/internal/config"
 	"mcpagents/internal/mcp/stdio"
@@ -134,7 +135,7 @@ func scriptCall(o *call.Options, server config.Options) (err error) {
 	if o.Image = server.Sandbox.Image; o.Image == "" {
 		o.Image = docker.DefaultImage(string(server.Provider))
 	}
-	o.Runtime, err = runtimeByName(string(server.Sandbox.Runtime), server.Sandbox.DockerHost)
+	o.Runtime, err = app.RuntimeByName(string(server.Sandbox.Runtime), server.Sandbox.DockerHost)
 	if rt, ok := o.Runtime.(*docker.Runtime); ok {
 		rt.RunsIn(server.Sandbox.SelfContainer)
 	}

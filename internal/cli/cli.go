@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"mcpagents/internal/app"
 	"mcpagents/internal/config"
 	"mcpagents/internal/sandbox/guest"
 	"mcpagents/internal/version"
@@ -46,5 +47,10 @@ func Main(args []string) int {
 		fmt.Println("mcp-agents v" + version.Version)
 		return exitOK
 	}
-	return serve(opts)
+	status, err := app.Serve(opts)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return exitFail
+	}
+	return status
 }

@@ -7,16 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mcpagents/internal/app"
 	"mcpagents/internal/config"
 	"mcpagents/internal/sandbox"
-	"mcpagents/internal/sandbox/docker"
-	"mcpagents/internal/sandbox/local"
 	"mcpagents/internal/scripted/model"
 )
 
 // subcommand runs a subcommand and returns the exit status.
 func subcommand(args []string) int {
-	ctx, stop := untilSignal()
+	ctx, stop := app.UntilSignal()
 	defer stop()
 	status := exitOK
 	root := rootCommand(&status)
@@ -69,7 +68,7 @@ func gcCommand(status *int) *cobra.Command {
 			"processes and private homes of sandboxes whose init was killed (of codex:\n" +
 			"those started in this directory). Running sandboxes are never touched.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rt, err := runtimeByName(runtime, host)
+			rt, err := app.RuntimeByName(runtime, host)
 			if err != nil {
 				return err
 			}
@@ -93,32 +92,4 @@ func collect(ctx context.Context, rt sandbox.Runtime, dryRun bool) int {
 		return exitFail
 	}
 	return exitOK
-}
-
-// localWithHomes is the local runtime that knows where private homes are: below
-// this directory for codex, in the user's cache for the others.
-func localWithHomes() (sandbox.Runtime, error) {
-	rt, err := local.New()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("find this directory: %w", err)
-	}
-	rt.AddRoot(codexHomes(dir), homePrefix)
-	for _, p := range []config.Provider{config.ProviderClaude, config.ProviderGemini} {
-		rt.AddRoot(privateHomes(), "mcp-agents-"+string(p)+"-")
-	}
-	return rt, nil
-}
-
-func runtimeByName(name, host string) (sandbox.Runtime, error) {
-	switch name {
-	case "docker":
-		return docker.New(host)
-	case "local":
-		return localWithHomes()
-	}
-	return nil, fmt.Errorf("unknown runtime %q: use docker or local", name)
 }

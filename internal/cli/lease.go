@@ -1,21 +1,17 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"mcpagents/internal/app"
 	"mcpagents/internal/provider/browser/lease"
 	"mcpagents/internal/provider/browser/lease/dockerbox"
 	"mcpagents/internal/provider/browser/lease/keeper"
-	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
 )
 
@@ -84,7 +80,8 @@ func keepCommand(f *leaseFlags, status *int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "keep", Short: "hold a browser for acquire", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := keep(cmd.Context(), *f, os.Stdin, os.Stdout); err != nil {
+			lent := app.LentBrowser{DockerHost: f.host, Image: f.image, Network: f.network, Workspaces: f.workspaces}
+			if err := lent.Keep(cmd.Context(), f.request, f.parent, os.Stdin, os.Stdout); err != nil {
 				*status = exitFail
 			}
 			return nil
@@ -92,30 +89,6 @@ func keepCommand(f *leaseFlags, status *int) *cobra.Command {
 	}
 	requestFlags(cmd, f)
 	return cmd
-}
-
-// keep holds a browser. Nobody reads what a keeper logs.
-func keep(ctx context.Context, f leaseFlags, in io.Reader, out io.Writer) error {
-	rt, err := docker.New(f.host)
-	if err != nil {
-		return err
-	}
-	defer rt.Close()
-	spec := sandbox.Spec{Instance: strconv.Itoa(os.Getpid())}
-	for _, w := range f.workspaces {
-		path, err := filepath.Abs(w)
-		if err == nil {
-			path, err = filepath.EvalSymlinks(path)
-		}
-		if err != nil {
-			return fmt.Errorf("--workspace %s: %w", w, err)
-		}
-		spec.Mounts = append(spec.Mounts, sandbox.Mount{Path: path, ReadOnly: true})
-		spec.WorkDir = path
-	}
-	box := dockerbox.New(dockerbox.Config{Runtime: rt, BrowserImage: f.image, Network: f.network, Workspace: spec,
-		Log: slog.New(slog.DiscardHandler)})
-	return keeper.Keep(ctx, box, f.request, f.parent, in, out)
 }
 
 func requestFlags(cmd *cobra.Command, f *leaseFlags) {

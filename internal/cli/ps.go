@@ -12,6 +12,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
+	"mcpagents/internal/app"
 	"mcpagents/internal/plain"
 	"mcpagents/internal/sandbox"
 )
@@ -25,7 +26,7 @@ func psCommand(status *int) *cobra.Command {
 			"as another user are left out, unless root asks: those of other users of the engine, and also your own with --user\n" +
 			"or whose user is the workspace's owner.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rt, err := runtimeByName(runtime, host)
+			rt, err := app.RuntimeByName(runtime, host)
 			if err != nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -40,7 +40,7 @@ type toolProvider struct {
 }
 
 // serveTools runs the MCP server of a provider whose tools are ours.
-func serveTools(opts config.Options, log *slog.Logger) int {
+func serveTools(opts config.Options, log *slog.Logger) (int, error) {
 	l, fingerprint, err := turnLauncher(opts, log)
 	var p toolProvider
 	if err == nil && opts.Provider == config.ProviderClaude {
@@ -49,8 +49,7 @@ func serveTools(opts config.Options, log *slog.Logger) int {
 		p = geminiProvider(opts, l, log)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		return exitFail
+		return 0, err
 	}
 	server, err := toolserver.New(toolserver.Config{
 		Provider: string(opts.Provider), Name: "mcp-agents", Version: version.Version, Tools: p.tools, Initialized: p.prepare, Log: log,
@@ -60,10 +59,9 @@ func serveTools(opts config.Options, log *slog.Logger) int {
 		},
 	})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		return exitFail
+		return 0, err
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := UntilSignal()
 	defer stop()
 	if c, ok := l.Runtime.(io.Closer); ok {
 		defer c.Close()
@@ -79,7 +77,7 @@ func serveTools(opts config.Options, log *slog.Logger) int {
 		defer cancel()
 		p.close(closing)
 	}
-	return exitStatus(err, log)
+	return exitStatus(err, log), nil
 }
 
 // namedSignal is a signal with the name under which users know it.
@@ -119,9 +117,9 @@ func exitStatus(err error, log *slog.Logger) int {
 	}
 	if err != nil {
 		log.Error("server ended", "error", err)
-		return exitFail
+		return 1
 	}
-	return exitOK
+	return 0
 }
 
 // turnLauncher puts together how turns are started. The fingerprint is nil

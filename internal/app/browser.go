@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -37,16 +37,15 @@ type borrowing struct {
 }
 
 // serveBrowser runs the MCP server of the browser.
-func serveBrowser(opts config.Options, log *slog.Logger) int {
+func serveBrowser(opts config.Options, log *slog.Logger) (int, error) {
 	b, err := borrow(opts, log)
 	if err == nil {
 		err = browser.CheckPatterns(opts.Browser.AllowedURLPatterns)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		return exitFail
+		return 0, err
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := UntilSignal()
 	defer stop()
 	if b.close != nil {
 		defer b.close()
@@ -66,7 +65,7 @@ func serveBrowser(opts config.Options, log *slog.Logger) int {
 		Version: version.Version, Ready: func() { log.Info("ready (provider: " + string(opts.Provider) + ")") },
 		ClientIdle: opts.Server.StdioIdleTimeout, Watchdog: stdio.Watchdog{Interval: opts.Server.ParentWatchdog},
 		HandshakeTimeout: opts.Server.HandshakeTimeout, Times: times, MaxMessage: int(opts.Server.MaxMessageBytes), Log: log,
-	}, os.Stdin, os.Stdout)
+	}, os.Stdin, os.Stdout), nil
 }
 
 // borrow chooses between the operator's helper, whose browser a process of this

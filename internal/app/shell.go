@@ -1,17 +1,13 @@
-package cli
+package app
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"mcpagents/internal/config"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/claude"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/wire"
@@ -21,46 +17,12 @@ import (
 // leaveTime bounds the end of a shell's sandbox beyond the grace.
 const leaveTime = 20 * time.Second
 
-func shellCommand(status *int) *cobra.Command {
-	var server []string
-	cmd := &cobra.Command{
-		Use: "shell [-- COMMAND...]", Short: "a shell, or a command, in a sandbox like the one that a call gets",
-		Long: "Starts bash, or the command, where an agent of --provider codex or claude would work: with its mounts, limits, network\n" +
-			"and a copy of the login. On a terminal the shell has a terminal, otherwise pipes. Every flag of the server\n" +
-			"(mcp-agents --help) can be given here as well. The exit status is the command's.",
-		Example: "  mcp-agents shell --provider codex --workspace_access ro\n  mcp-agents shell -- codex --version",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts, err := config.Parse(server, os.LookupEnv)
-			if err != nil {
-				return err
-			}
-			if len(args) == 0 {
-				args = []string{"bash"}
-			}
-			log := newLogger(os.Stderr, max(opts.Server.LogLevel, slog.LevelWarn), opts.Server.LogFormat)
-			if *status, err = runShell(cmd.Context(), opts, args, log); err != nil {
-				fmt.Fprintln(os.Stderr, "error:", err)
-				*status = interrupted(cmd.Context(), exitFail)
-			}
-			return nil
-		},
-	}
-	passServerFlags(cmd.Flags(), &server)
-	return cmd
-}
-
-// interrupted is the exit status after a signal, or the other one.
-func interrupted(ctx context.Context, otherwise int) int {
-	if signal, ok := context.Cause(ctx).(stdio.Signal); ok {
-		return signal.Status()
-	}
-	return otherwise
-}
-
 // startShell starts a command as a provider's calls are started.
 type startShell func(ctx context.Context, argv []string, pty *wire.Resize) (*sandbox.Process, func(context.Context) error, error)
 
-func runShell(ctx context.Context, opts config.Options, argv []string, log *slog.Logger) (status int, err error) {
+// Shell runs a command on the terminal of this process in a sandbox like the one
+// that a call of the provider gets. The status is the command's.
+func Shell(ctx context.Context, opts config.Options, argv []string, log *slog.Logger) (status int, err error) {
 	start, rt, err := shellOf(opts, log)
 	if err != nil {
 		return 0, err

@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"mcpagents/internal/config"
 )
 
-// newLogger returns the logger of the process. Its text form is
+// NewLogger returns the logger of the process. Its text form is
 // "[mcp-agents] <message>", with attributes in parentheses: users and scripts
 // look for these lines.
-func newLogger(w io.Writer, level slog.Level, format config.LogFormat) *slog.Logger {
+func NewLogger(w io.Writer, level slog.Level, format config.LogFormat) *slog.Logger {
 	if format == config.LogJSON {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 	}

@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -31,13 +31,12 @@ const homePrefix = "mcp-agents-codex-"
 // versionTimeout bounds `codex --version` on this machine.
 const versionTimeout = 3 * time.Second
 
-func serveCodex(opts config.Options, log *slog.Logger) int {
+func serveCodex(opts config.Options, log *slog.Logger) (int, error) {
 	launcher, rt, err := codexLauncher(opts, log)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		return exitFail
+		return 0, err
 	}
-	ctx, stop := untilSignal()
+	ctx, stop := UntilSignal()
 	defer stop()
 	if c, ok := rt.(io.Closer); ok {
 		defer c.Close()
@@ -61,7 +60,7 @@ func serveCodex(opts config.Options, log *slog.Logger) int {
 		Times:            codexTimes(opts.Codex),
 		MaxMessage:       int(opts.Server.MaxMessageBytes),
 		Log:              log,
-	}, os.Stdin, os.Stdout)
+	}, os.Stdin, os.Stdout), nil
 }
 
 func codexTimes(c config.Codex) codex.Times {

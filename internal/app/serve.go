@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 	"mcpagents/internal/workspace"
 )
 
-// serve runs the MCP server of a provider until the client leaves or a signal
-// comes.
-func serve(opts config.Options) int {
-	log := newLogger(os.Stderr, opts.Server.LogLevel, opts.Server.LogFormat)
+// Serve runs the MCP server of a provider on stdin and stdout until the client
+// leaves or a signal comes, and returns the exit status. An error means that it
+// did not start.
+func Serve(opts config.Options) (int, error) {
+	log := NewLogger(os.Stderr, opts.Server.LogLevel, opts.Server.LogFormat)
 	slog.SetDefault(log)
 	if err := supported(opts); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		return exitFail
+		return 0, err
 	}
 	warnOfTerminal(os.Stdin, os.Stdout, log)
 	switch opts.Provider {
@@ -51,9 +51,9 @@ func supported(opts config.Options) error {
 	return codexconfig.ValidateSandbox(opts.Codex.SandboxMode)
 }
 
-// untilSignal returns a context that ends with a stdio.Signal. A second signal
+// UntilSignal returns a context that ends with a stdio.Signal. A second signal
 // ends the process at once: the sandboxes end by their lifelines.
-func untilSignal() (context.Context, func()) {
+func UntilSignal() (context.Context, func()) {
 	// A closed stdout must be an error that is handled, not a death by SIGPIPE.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, cancel := context.WithCancelCause(context.Background())

@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ func TestWarnOfTerminal(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			warnOfTerminal(tt.stdin, tt.stdout, newLogger(&out, slog.LevelWarn, config.LogText))
+			warnOfTerminal(tt.stdin, tt.stdout, NewLogger(&out, slog.LevelWarn, config.LogText))
 			assert.Equal(t, tt.want, out.String())
 		})
 	}

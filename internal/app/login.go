@@ -1,4 +1,4 @@
-package cli
+package app
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"mcpagents/internal/config"
 	"mcpagents/internal/credentials"
@@ -22,8 +20,8 @@ import (
 // openLogin bounds the start of the sandbox for a login.
 const openLogin = time.Minute
 
-// cliLogin is how a CLI logs in where no browser of this machine reaches it.
-type cliLogin struct {
+// CLILogin is how a CLI logs in where no browser of this machine reaches it.
+type CLILogin struct {
 	source   func(dir string) credentials.Source
 	argv     []string // without the arguments
 	args     []string // where the user gives none
@@ -31,46 +29,28 @@ type cliLogin struct {
 	variable string // names the directory of the login to the CLI
 }
 
-var cliLogins = map[config.Provider]cliLogin{
+var cliLogins = map[config.Provider]CLILogin{
 	config.ProviderCodex:  {credentials.Codex, []string{"codex", "login"}, []string{"--device-auth"}, ".codex", "CODEX_HOME"},
 	config.ProviderClaude: {credentials.Claude, []string{"claude", "auth", "login"}, nil, ".claude", "CLAUDE_CONFIG_DIR"},
 }
 
-func loginCommand(status *int) *cobra.Command {
-	var server []string
-	cmd := &cobra.Command{
-		Use: "login [-- ARGUMENT...]", Short: "log in with a CLI that is only in its image",
-		Long: "Runs the login of the CLI of --provider codex or claude in a sandbox of its own, on your terminal, and stores the login\n" +
-			"that it makes where the CLI on this machine would. codex shows a code for another device unless arguments of\n" +
-			"`codex login` are given. Every flag of the server (mcp-agents --help) can be given here as well.",
-		Example: "  mcp-agents login --provider claude\n  printenv OPENAI_API_KEY | mcp-agents login --provider codex -- --with-api-key",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			opts, err := config.Parse(server, os.LookupEnv)
-			if err != nil {
-				return err
-			}
-			how, ok := cliLogins[opts.Provider]
-			if !ok || opts.Sandbox.Runtime == config.RuntimeLocal {
-				return errors.New("login is for provider codex or claude in a container: otherwise use the CLI's own")
-			}
-			if len(args) > 0 {
-				how.args = args
-			}
-			log := newLogger(os.Stderr, max(opts.Server.LogLevel, slog.LevelWarn), opts.Server.LogFormat)
-			if *status, err = runLogin(cmd.Context(), opts, how, log); err != nil {
-				fmt.Fprintln(os.Stderr, "error:", err)
-				*status = interrupted(cmd.Context(), exitFail)
-			}
-			return nil
-		},
+// LoginOf is how the CLI of the provider logs in, with the user's arguments
+// where there are any.
+func LoginOf(opts config.Options, args []string) (CLILogin, error) {
+	how, ok := cliLogins[opts.Provider]
+	if !ok || opts.Sandbox.Runtime == config.RuntimeLocal {
+		return CLILogin{}, errors.New("login is for provider codex or claude in a container: otherwise use the CLI's own")
 	}
-	passServerFlags(cmd.Flags(), &server)
-	return cmd
+	if len(args) > 0 {
+		how.args = args
+	}
+	return how, nil
 }
 
-// runLogin runs the CLI's login and stores what it left. The status is the CLI's.
-func runLogin(ctx context.Context, opts config.Options, how cliLogin, log *slog.Logger) (status int, err error) {
-	rt, err := runtimeByName(string(opts.Sandbox.Runtime), opts.Sandbox.DockerHost)
+// Login runs the CLI's login on the terminal of this process and stores what it
+// left. The status is the CLI's.
+func Login(ctx context.Context, opts config.Options, how CLILogin, log *slog.Logger) (status int, err error) {
+	rt, err := RuntimeByName(string(opts.Sandbox.Runtime), opts.Sandbox.DockerHost)
 	if err != nil {
 		return 0, err
 	}
@@ -118,7 +98,7 @@ func runLogin(ctx context.Context, opts config.Options, how cliLogin, log *slog.
 
 // prepare makes the directory of the login, since no file makes it, and returns
 // the CLI's environment.
-func (how cliLogin) prepare(ctx context.Context, box *sandbox.Sandbox, env []string, authorities *trust.Authorities) ([]string, error) {
+func (how CLILogin) prepare(ctx context.Context, box *sandbox.Sandbox, env []string, authorities *trust.Authorities) ([]string, error) {
 	dir := box.Welcome().FilesDir
 	out, err := box.Run(ctx, sandbox.Command{Argv: []string{"mkdir", "-p", "-m", "0700", dir}, Env: env, Dir: "/"})
 	if err == nil && out.Exit.Code != 0 {
