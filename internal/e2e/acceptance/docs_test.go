@@ -125,7 +125,7 @@ func (s surface) reference() string {
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
-	for _, pattern := range []string{"*.md", "compose.yaml", "docs/*.md", "docs/examples/*"} {
+	for _, pattern := range []string{"*.md", "compose.yaml", "docs/*.md", "docs/decisions/*.md", "docs/examples/*"} {
 		files, err := filepath.Glob(filepath.Join(docsTop, pattern))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, pattern)
