@@ -10,6 +10,7 @@ import (
 
 	"mcpagents/internal/config"
 	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/provider/codex"
 	codexconfig "mcpagents/internal/provider/codex/config"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
@@ -101,6 +102,9 @@ func sandboxSpec(opts config.Options, dir string) sandbox.Spec {
 		HomeRoot: codexHomes(dir), HomePrefix: homePrefix,
 		Limits: sandbox.Limits{Memory: s.MemoryBytes, CPUs: float64(s.NanoCPUs) / 1e9, PIDs: s.PidsLimit},
 		Grace:  s.StopGrace, Lifeline: s.LifelineTimeout, OCIRuntime: s.OCIRuntime,
+	}
+	if opts.Provider == config.ProviderCodex {
+		spec.Syscalls = codex.Syscalls()
 	}
 	if spec.Image == "" {
 		spec.Image = docker.DefaultImage(spec.Provider)

@@ -30,6 +30,9 @@ type Spec struct {
 	// NotRoot puts a user of no rights in the place of uid 0: Chromium's own
 	// sandbox refuses to run as root. Containers only.
 	NotRoot bool
+	// Syscalls are system calls that the sandbox may use beyond the default
+	// seccomp profile: what a CLI's own sandbox needs. Containers only.
+	Syscalls []string
 	// FilesDir is where login files go, relative to the private home.
 	FilesDir string
 	// HomeRoot is the directory in which the local runtime makes the private

@@ -85,7 +85,7 @@ func TestPlainSeccompProfileGivesOneClearError(t *testing.T) {
 	roots, err := workspace.Resolve([]string{s.workspace}, s.workspace, "", nil)
 	require.NoError(t, err)
 	l := &codex.Sandboxed{Runtime: rt, Roots: roots, Dir: s.workspace, Login: credentials.Codex(s.login), Preflight: true,
-		// A provider without calls of its own gets the default profile.
+		// A spec without system calls of its own gets the default profile.
 		Spec:     sandbox.Spec{Provider: "plain", Instance: "acceptance", Image: s.image, Network: "none", FilesDir: ".codex"},
 		Settings: config.Config{Model: "m", ReasoningEffort: "high", ApprovalPolicy: "never", SandboxMode: "workspace-write"},
 		CLIVersion: func(ctx context.Context) (string, error) {

@@ -141,13 +141,3 @@ func TestNotRoot(t *testing.T) {
 		require.Equal(t, tt.want, f.user.String())
 	}
 }
-
-// Each provider's profile is the default one and one rule more.
-func TestProfileOfTheBrowser(t *testing.T) {
-	profile, err := Profile("chromium")
-	require.NoError(t, err)
-	require.Contains(t, profile, `{"action":"SCMP_ACT_ALLOW","names":["clone","unshare","chroot"]}`)
-	tools, err := Profile("browser")
-	require.NoError(t, err)
-	require.Equal(t, string(defaultProfile), tools, "the tool server needs nothing beyond the default")
-}

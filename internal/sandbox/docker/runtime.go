@@ -241,7 +241,7 @@ func factsOf(about Engine, spec sandbox.Spec) (facts, error) {
 	// Podman takes the name of a file where Docker takes the profile, and its
 	// own default profile lets user namespaces be made.
 	if about.Seccomp && !about.Podman {
-		if f.seccomp, err = Profile(spec.Provider); err != nil {
+		if f.seccomp, err = Profile(spec.Syscalls); err != nil {
 			return facts{}, err
 		}
 	}

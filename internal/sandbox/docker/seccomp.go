@@ -13,20 +13,10 @@ import (
 //go:embed seccomp_default.json
 var defaultProfile []byte
 
-// extraCalls are what the sandboxes that CLIs make for themselves need beyond
-// the default profile, unconditionally. Each was found by removing it from a
-// set that worked: without one of Codex's (bubblewrap), every command of a turn
-// fails while the turn itself "completes". The user and mount namespaces that
-// they make have no privilege outside.
-var extraCalls = map[string][]string{
-	"codex":    {"clone", "unshare", "mount", "umount2", "pivot_root"},
-	"chromium": {"clone", "unshare", "chroot"}, // without one it exits with "Zygote process exited prematurely"
-}
-
-// Profile is the seccomp profile of a provider's sandboxes as JSON.
-func Profile(provider string) (string, error) {
-	calls, ok := extraCalls[provider]
-	if !ok {
+// Profile is the default seccomp profile as JSON, with one rule more that allows
+// the given system calls unconditionally.
+func Profile(calls []string) (string, error) {
+	if len(calls) == 0 {
 		return string(defaultProfile), nil
 	}
 	var profile map[string]json.RawMessage

@@ -144,7 +144,7 @@ func (b *bench) browserFrontEnd(ctx context.Context) (*server, error) {
 // bareBrowser is what ours makes, by three docker runs: a container that holds
 // the namespace, the browser and the tool server in it.
 func (b *bench) bareBrowser(ctx context.Context) (s *server, end func(), err error) {
-	profile, err := docker.Profile(dockerbox.Browser)
+	profile, err := docker.Profile(dockerbox.Syscalls())
 	if err != nil {
 		return nil, nil, err
 	}
