@@ -1,11 +1,7 @@
 package docker
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -110,7 +106,7 @@ func (f finder) fromHost(host, how string) (endpoint, error) {
 		dir = f.configDir()
 	}
 	var err error
-	if e.tls, err = tlsFiles(dir, true, !verify); err != nil {
+	if e.tls, err = tlsFiles(dir, !verify); err != nil {
 		return endpoint{}, &EndpointError{How: how, Cause: err,
 			Text: "TLS files that " + client.EnvOverrideCertPath + " or " + client.EnvTLSVerify + " asks for cannot be used"}
 	}
@@ -144,87 +140,6 @@ func redacted(host string) string {
 		return "…@" + tail
 	}
 	return host
-}
-
-func (f finder) configDir() string {
-	if dir := f.getenv("DOCKER_CONFIG"); dir != "" {
-		return dir
-	}
-	if f.home == "" {
-		return ""
-	}
-	return filepath.Join(f.home, ".docker")
-}
-
-// currentContext is the context that the docker command's configuration names,
-// empty for none, which is usual.
-func (f finder) currentContext() (name, how string, err error) {
-	dir := f.configDir()
-	if dir == "" {
-		return "", "", nil
-	}
-	file := filepath.Join(dir, "config.json")
-	var config struct {
-		CurrentContext string `json:"currentContext"`
-	}
-	if err := readJSON(file, &config); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", "", nil
-		}
-		return "", "", &EndpointError{How: "the docker command's configuration", Cause: err,
-			Text: "repair that file, or name the engine's address in " + client.EnvOverrideHost}
-	}
-	return config.CurrentContext, "the current context", nil
-}
-
-// contextMeta is what a context's metadata file says of its engine.
-type contextMeta struct {
-	Endpoints map[string]struct {
-		Host          string `json:"Host"`
-		SkipTLSVerify bool   `json:"SkipTLSVerify"`
-	} `json:"Endpoints"`
-}
-
-// fromContext looks a context up in the docker command's store, where the
-// directory of each is the SHA-256 of its name.
-func (f finder) fromContext(name, how string) (endpoint, error) {
-	if name == "default" { // not in the store: what is found without a context
-		return f.fromSockets()
-	}
-	sum := sha256.Sum256([]byte(name))
-	store, key := filepath.Join(f.configDir(), "contexts"), hex.EncodeToString(sum[:])
-	how = fmt.Sprintf("context %q of %s", name, how)
-	bad := func(text string, cause error) (endpoint, error) {
-		return endpoint{}, &EndpointError{How: how, Text: text, Cause: cause}
-	}
-	var meta contextMeta
-	if err := readJSON(filepath.Join(store, "meta", key, "meta.json"), &meta); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return bad("there is no such context in "+store+": choose one of `docker context ls` with `docker context use`, "+
-				"or name the engine's address in "+client.EnvOverrideHost, nil)
-		}
-		return bad("its metadata cannot be read; make it again with `docker context create`", err)
-	}
-	engine, ok := meta.Endpoints["docker"]
-	if !ok || engine.Host == "" {
-		return bad("it names no engine: choose another with `docker context use`", nil)
-	}
-	e := endpoint{host: engine.Host, how: how}
-	if err := e.check(); err != nil {
-		return endpoint{}, err
-	}
-	if !strings.HasPrefix(e.host, "tcp://") {
-		return e, nil
-	}
-	dir := filepath.Join(store, "tls", key, "docker")
-	if !f.exists(dir) && !engine.SkipTLSVerify {
-		return e, nil
-	}
-	var err error
-	if e.tls, err = tlsFiles(dir, false, engine.SkipTLSVerify); err != nil {
-		return bad("its TLS files cannot be used; make it again with `docker context create`", err)
-	}
-	return e, nil
 }
 
 // fromSockets is the default socket, or the first of the others that is there.
@@ -266,60 +181,6 @@ func (f finder) sockets() []socket {
 		list = append(list, socket{filepath.Join(dir, "podman", "podman.sock"), "Podman's socket"})
 	}
 	return append(list, socket{"/run/podman/podman.sock", "Podman's socket"})
-}
-
-// maxConfig bounds what is read of the docker command's own files, in bytes.
-const maxConfig = 1 << 20
-
-func readJSON(path string, into any) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return fmt.Errorf("read %s: not a file of at most %d bytes", path, maxConfig)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		return fmt.Errorf("decode %s: %w", path, err)
-	}
-	return nil
-}
-
-// tlsFiles reads ca.pem, cert.pem and key.pem of a directory. A context may
-// lack any of them; the environment's directory must hold all three.
-func tlsFiles(dir string, all, skipVerify bool) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: skipVerify} //nolint:gosec // what the user asked for
-	read := func(name string) ([]byte, error) {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) && !all {
-			return nil, nil
-		}
-		return b, err
-	}
-	ca, errCA := read("ca.pem")
-	cert, errCert := read("cert.pem")
-	key, errKey := read("key.pem")
-	if err := errors.Join(errCA, errCert, errKey); err != nil {
-		return nil, err
-	}
-	if ca != nil {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, fmt.Errorf("no certificate in %s", filepath.Join(dir, "ca.pem"))
-		}
-	}
-	if cert != nil && key != nil {
-		pair, err := tls.X509KeyPair(cert, key)
-		if err != nil {
-			return nil, fmt.Errorf("read the key pair in %s: %w", dir, err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config, nil
 }
 
 // serverName is the name that an engine's certificate must bear.

@@ -85,6 +85,9 @@ func TestFind(t *testing.T) {
 			sockets: []string{"/var/run/docker.sock"}, host: standard, how: "the default socket"},
 		{name: "a configuration without a context", files: map[string]string{".docker/config.json": `{}`},
 			sockets: []string{"/var/run/docker.sock"}, host: standard, how: "the default socket"},
+		{name: "a login that cannot be decoded", context: [2]string{"colima", colima},
+			files: map[string]string{".docker/config.json": `{"auths":{"r.example":{"auth":"?"}},"currentContext":"colima"}`},
+			host:  "unix:///home/me/.colima/x.sock", how: `context "colima" of the current context`},
 		{name: "the default socket before others", sockets: []string{"/run/podman/podman.sock", "/run/user/1234/docker.sock", "/var/run/docker.sock"},
 			host: standard, how: "the default socket"},
 		{name: "a rootless engine's", env: map[string]string{"XDG_RUNTIME_DIR": "/xdg"}, sockets: []string{"/xdg/podman/podman.sock", "/xdg/docker.sock"},
@@ -138,7 +141,7 @@ func TestFindFails(t *testing.T) {
 		meta   string // of the context "x"
 		want   []string
 	}{
-		{name: "broken configuration", config: `{"currentContext":`, want: []string{"config.json", "unexpected end", "DOCKER_HOST"}},
+		{name: "broken configuration", config: `{"currentContext":`, want: []string{"config.json", "unexpected EOF", "DOCKER_HOST"}},
 		{name: "a configuration of another shape", config: `{"currentContext":7}`, want: []string{"config.json", "cannot unmarshal"}},
 		{name: "no such context", config: `{"currentContext":"gone"}`, want: []string{`"gone" of the current context`, "no such context", "docker context use"}},
 		{name: "no such context in the environment", env: map[string]string{"DOCKER_CONTEXT": "gone"}, want: []string{`"gone" of DOCKER_CONTEXT`}},
@@ -156,7 +159,7 @@ func TestFindFails(t *testing.T) {
 		{name: "a password is not shown", env: map[string]string{"DOCKER_HOST": "http://me:secret@host"}, want: []string{"me:xxxxx@host"}},
 		{name: "TLS without files", env: map[string]string{"DOCKER_HOST": "tcp://h:2376", "DOCKER_TLS_VERIFY": "1"}, want: []string{"DOCKER_TLS_VERIFY", "ca.pem"}},
 		{name: "TLS in a directory without files", env: map[string]string{"DOCKER_HOST": "tcp://h:2376", "DOCKER_CERT_PATH": "/nonexistent"},
-			want: []string{"/nonexistent/cert.pem"}},
+			want: []string{"/nonexistent/ca.pem"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			home := userHome{t, t.TempDir()}
