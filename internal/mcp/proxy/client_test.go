@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/mcp"
 )
 
 func TestReadClient(t *testing.T) {
@@ -23,7 +23,7 @@ func TestReadClient(t *testing.T) {
 	first := <-events
 	assert.Equal(t, `{"a":1}`, string(first.Message.Raw))
 	assert.True(t, (<-events).Message.Blank(), "blank lines pass")
-	_, one := errors.AsType[*stdio.MessageError]((<-events).Err)
+	_, one := errors.AsType[*mcp.MessageError]((<-events).Err)
 	assert.True(t, one, "a long message fails alone")
 	last := <-events
 	assert.Equal(t, `{"last":1}`, string(Line(last.Message, last.Message.Raw)), "it had no line feed")
@@ -47,7 +47,7 @@ func TestReadClientEndsWithItsContext(t *testing.T) {
 }
 
 func TestLineOfAFrame(t *testing.T) {
-	m := stdio.Message{Raw: []byte("{\r\n\"a\":1}"), Mode: stdio.Framed, Terminated: true}
+	m := mcp.Message{Raw: []byte("{\r\n\"a\":1}"), Mode: mcp.Framed, Terminated: true}
 	assert.Equal(t, "{  \"a\":1}\n", string(Line(m, m.Raw)))
 	assert.Equal(t, "{\r\n\"a\":1}", string(m.Raw))
 }

@@ -3,8 +3,7 @@ package proxy
 import (
 	"encoding/json"
 
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/toolserver"
 )
 
@@ -17,7 +16,7 @@ func Handshake(method string) bool {
 // Initialize is the result of a bridge of the version for an initialize request
 // that the command does not answer.
 func Initialize(request []byte, version string) any {
-	params, _ := rawjson.Lookup(request, "params")
+	params, _ := mcp.Lookup(request, "params")
 	type serverInfo struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
@@ -31,21 +30,21 @@ func Initialize(request []byte, version string) any {
 
 // Response encodes an answer of ours, which must be of types that can always be
 // encoded.
-func Response(id stdio.ID, response *stdio.Response) []byte {
-	return must(stdio.EncodeResponse(id, response))
+func Response(id mcp.ID, response *mcp.Response) []byte {
+	return must(mcp.EncodeResponse(id, response))
 }
 
 // Notification encodes a notification of ours, whose params must be of types that
 // can always be encoded.
 func Notification(method string, params any) []byte {
-	return must(stdio.EncodeNotification(method, params))
+	return must(mcp.EncodeNotification(method, params))
 }
 
 // Cancel is the line that tells a command to stop working on a request.
-func Cancel(id stdio.ID, reason string) []byte {
+func Cancel(id mcp.ID, reason string) []byte {
 	return append(Notification("notifications/cancelled", struct {
-		RequestID stdio.ID `json:"requestId"`
-		Reason    string   `json:"reason"`
+		RequestID mcp.ID `json:"requestId"`
+		Reason    string `json:"reason"`
 	}{id, reason}), '\n')
 }
 

@@ -7,13 +7,14 @@ import (
 	"io"
 	"time"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/stdio"
 )
 
 // ClientEvent is a message of the client, the fault of one (Err is a
-// *stdio.MessageError), or the end of its input (any other Err).
+// *mcp.MessageError), or the end of its input (any other Err).
 type ClientEvent struct {
-	Message stdio.Message
+	Message mcp.Message
 	Err     error
 }
 
@@ -26,7 +27,7 @@ func ReadClient(ctx context.Context, in io.Reader, maxMessage int, events chan<-
 		if !Send(ctx, events, ClientEvent{m, err}) {
 			return
 		}
-		if _, one := errors.AsType[*stdio.MessageError](err); err != nil && !one {
+		if _, one := errors.AsType[*mcp.MessageError](err); err != nil && !one {
 			return
 		}
 	}
@@ -72,8 +73,8 @@ func Abandon(done <-chan struct{}, c any) {
 // Line returns raw, which is m or made of it, as the line that a child reads: as
 // it came, but for line breaks inside a frame, which JSON has only between
 // tokens. A last line without a line feed stays so.
-func Line(m stdio.Message, raw []byte) []byte {
-	if m.Mode == stdio.Framed && bytes.ContainsAny(raw, "\r\n") {
+func Line(m mcp.Message, raw []byte) []byte {
+	if m.Mode == mcp.Framed && bytes.ContainsAny(raw, "\r\n") {
 		raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte{'\r'}, []byte{' '}), []byte{'\n'}, []byte{' '})
 	}
 	if !m.Terminated {
@@ -83,7 +84,7 @@ func Line(m stdio.Message, raw []byte) []byte {
 }
 
 // WholeLine is m as a line that others can follow.
-func WholeLine(m stdio.Message) []byte {
+func WholeLine(m mcp.Message) []byte {
 	m.Terminated = true
 	return Line(m, m.Raw)
 }

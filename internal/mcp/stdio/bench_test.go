@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"mcpagents/internal/mcp"
 )
 
 func BenchmarkReader(b *testing.B) {
 	for _, size := range []int{200, 64 << 10} {
-		for mode, one := range map[Mode]string{Line: sized(size) + "\n", Framed: frame(sized(size))} {
+		for mode, one := range map[mcp.Mode]string{mcp.Line: sized(size) + "\n", mcp.Framed: frame(sized(size))} {
 			b.Run(fmt.Sprintf("%v/%d", mode, size), func(b *testing.B) {
 				data := bytes.Repeat([]byte(one), max(1, 1<<20/size))
 				src := bytes.NewReader(data)
@@ -32,32 +34,9 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-func BenchmarkEnvelope(b *testing.B) {
-	for _, size := range []int{200, 64 << 10} {
-		body := []byte(sized(size))
-		b.Run(fmt.Sprint("parse/", size), func(b *testing.B) {
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := ParseEnvelope(body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(fmt.Sprint("scan/", size), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if !ScanPrefix(body).ID.Usable() {
-					b.Fatal("no id")
-				}
-			}
-		})
-	}
-}
-
 func BenchmarkWriter(b *testing.B) {
 	for _, size := range []int{200, 64 << 10} {
-		for _, mode := range []Mode{Line, Framed} {
+		for _, mode := range []mcp.Mode{mcp.Line, mcp.Framed} {
 			b.Run(fmt.Sprintf("%v/%d", mode, size), func(b *testing.B) {
 				w, body := NewWriter(io.Discard), []byte(sized(size))
 				b.SetBytes(int64(size))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/mcp"
 )
 
 // 20 requests and the end of the input in one piece: 20 answers.
@@ -22,7 +24,7 @@ func TestServeDrain(t *testing.T) {
 		want = append(want, "line "+ok(fmt.Sprint(i)))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(ctx context.Context, req *Request) (*Response, error) {
+		slow := func(ctx context.Context, req *Request) (*mcp.Response, error) {
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():
@@ -33,7 +35,7 @@ func TestServeDrain(t *testing.T) {
 		require.NoError(t, err)
 		assert.ElementsMatch(t, want, got)
 
-		got, err = serve(t, in.String(), func(ctx context.Context, req *Request) (*Response, error) {
+		got, err = serve(t, in.String(), func(ctx context.Context, req *Request) (*mcp.Response, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, Options{DrainTimeout: -1})
@@ -56,7 +58,7 @@ func TestServeDrainIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			release := make(chan struct{})
 			defer close(release)
-			d := drive(t, func(context.Context, *Request) (*Response, error) { <-release; return nil, nil }, Options{})
+			d := drive(t, func(context.Context, *Request) (*mcp.Response, error) { <-release; return nil, nil }, Options{})
 			d.send(holdCall)
 			started := time.Now()
 			_, err := d.finish()
@@ -95,7 +97,7 @@ func TestServeBlockedOutputDoesNotStopReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var held *Request
 		cancelled := false
-		d := drive(t, func(ctx context.Context, req *Request) (*Response, error) {
+		d := drive(t, func(ctx context.Context, req *Request) (*mcp.Response, error) {
 			if req.Method == "hold" {
 				<-ctx.Done()
 				cancelled = true
@@ -201,7 +203,7 @@ func TestServeNeighbourIDs(t *testing.T) {
 				d.send(`{"method":"hold","id":` + id + `}` + "\n")
 			}
 			require.Len(t, open, 2)
-			open[ParseID([]byte(pair[1])).Key()].Cancel()
+			open[mcp.ParseID([]byte(pair[1])).Key()].Cancel()
 			synctest.Wait()
 			close(release)
 			out, err := d.finish()

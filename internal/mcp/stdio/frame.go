@@ -6,6 +6,18 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"mcpagents/internal/mcp"
+)
+
+const (
+	// maxHeader bounds one header block, its line ends included.
+	maxHeader = 8192
+
+	// maxFrame is the largest Content-Length that is believed. Skipping a body
+	// by count is right for one that is merely too long; a claim above this is
+	// a mistake, and believing it would swallow the rest of the session.
+	maxFrame = 1 << 30
 )
 
 var (
@@ -45,28 +57,28 @@ func begins(field, head []byte) bool {
 }
 
 // nextFrame reads one header block and its body.
-func (r *Reader) nextFrame() (Message, error) {
+func (r *Reader) nextFrame() (mcp.Message, error) {
 	r.framed, r.skipBody = true, false
 	length, err := r.readHeader()
 	if err != nil {
-		return Message{}, err
+		return mcp.Message{}, err
 	}
 	size, long := length, length > int64(r.opts.MaxMessage)
 	if long {
-		size = min(length, PrefixSize)
+		size = min(length, mcp.PrefixSize)
 	}
 	held := make([]byte, size)
 	n, err := io.ReadFull(r.src, held)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return Message{}, badFrame("the input ended after %d of %d bytes", n, length)
+		return mcp.Message{}, badFrame("the input ended after %d of %d bytes", n, length)
 	} else if err != nil {
-		return Message{}, err
+		return mcp.Message{}, err
 	}
 	if long {
-		r.long = &longMessage{mode: Framed, held: held, left: length - int64(n)}
-		return Message{}, r.tooLong(Framed, held)
+		r.long = &longMessage{mode: mcp.Framed, held: held, left: length - int64(n)}
+		return mcp.Message{}, r.tooLong(mcp.Framed, held)
 	}
-	return Message{Raw: held, Mode: Framed, Terminated: true}, nil
+	return mcp.Message{Raw: held, Mode: mcp.Framed, Terminated: true}, nil
 }
 
 // readHeader reads a header block to its blank line and returns the body's
@@ -74,7 +86,7 @@ func (r *Reader) nextFrame() (Message, error) {
 // that it costs one error and not one for each line.
 func (r *Reader) readHeader() (int64, error) {
 	length, size := int64(-1), 0
-	var bad *MessageError
+	var bad *mcp.MessageError
 	for {
 		line, n, err := r.headerLine()
 		if err == errNoHeader {
@@ -106,7 +118,7 @@ func (r *Reader) readHeader() (int64, error) {
 }
 
 // errNoHeader is told by headerLine when what follows opens a JSON message.
-var errNoHeader = fmt.Errorf("%w: not a header line", ErrBadFrame)
+var errNoHeader = fmt.Errorf("%w: not a header line", mcp.ErrBadFrame)
 
 // headerLine returns the next header line without its line end, valid until
 // the next read, and the bytes that it took. A line over the bound is consumed
@@ -135,7 +147,7 @@ func (r *Reader) headerLine() (line []byte, n int, err error) {
 
 // headerField reads one "name: value" line into the length seen so far, which
 // is -1 when there was none. Fields other than Content-Length are ignored.
-func headerField(line []byte, length int64) (int64, *MessageError) {
+func headerField(line []byte, length int64) (int64, *mcp.MessageError) {
 	name, value, ok := bytes.Cut(line, []byte(":"))
 	if !ok {
 		return length, badFrame("header line without a colon")
@@ -179,6 +191,6 @@ func cutHeader(line []byte) (stray, header []byte) {
 	return line, nil
 }
 
-func badFrame(format string, args ...any) *MessageError {
-	return &MessageError{Mode: Framed, Err: fmt.Errorf("%w: %s", ErrBadFrame, fmt.Sprintf(format, args...))}
+func badFrame(format string, args ...any) *mcp.MessageError {
+	return &mcp.MessageError{Mode: mcp.Framed, Err: fmt.Errorf("%w: %s", mcp.ErrBadFrame, fmt.Sprintf(format, args...))}
 }

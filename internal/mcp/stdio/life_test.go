@@ -15,11 +15,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/mcp"
 )
 
 // hold returns a handler that answers "hold" only when release is closed.
 func hold(release <-chan struct{}) Handler {
-	return func(ctx context.Context, req *Request) (*Response, error) {
+	return func(ctx context.Context, req *Request) (*mcp.Response, error) {
 		if req.Method == "hold" {
 			select {
 			case <-release:

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"mcpagents/internal/mcp"
 )
 
 // roleEnv makes the test binary play a program instead of running tests.
@@ -34,11 +36,11 @@ func TestMain(m *testing.M) {
 }
 
 // echo answers every message with its method.
-func echo(_ context.Context, req *Request) (*Response, error) {
+func echo(_ context.Context, req *Request) (*mcp.Response, error) {
 	if e := req.Check(); e != nil {
-		return &Response{Error: e}, nil
+		return &mcp.Response{Error: e}, nil
 	}
-	return &Response{Result: map[string]string{"method": req.Method}}, nil
+	return &mcp.Response{Result: map[string]string{"method": req.Method}}, nil
 }
 
 func frame(body string) string {
@@ -52,7 +54,7 @@ func readAll(src io.Reader, opts ReaderOptions) []string {
 	got := []string{}
 	for {
 		m, err := r.Next()
-		switch bad, ok := err.(*MessageError); {
+		switch bad, ok := err.(*mcp.MessageError); {
 		case ok:
 			got = append(got, bad.Mode.String()+" error: "+bad.Error())
 		case err == io.EOF:

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"mcpagents/internal/mcp"
 )
 
 // Names of the lifecycle events and of their fields.
@@ -72,12 +74,12 @@ type Options struct {
 
 	// OnParseError, if set, decides on the answer to a message that could not
 	// be used: answer is the default, nil suppresses it.
-	OnParseError func(err *MessageError, answer *Error) *Error
+	OnParseError func(err *mcp.MessageError, answer *mcp.Error) *mcp.Error
 
 	// OnError, if set, is told a handler's error, or that its answer could not
 	// be encoded, and returns what to answer; nil answers nothing and the loop
 	// goes on. Without OnError such an error ends the loop.
-	OnError func(req *Request, err error) *Response
+	OnError func(req *Request, err error) *mcp.Response
 
 	// OnEvent, if set, receives the lifecycle events one at a time. It must not
 	// block.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"mcpagents/internal/mcp"
 )
 
 const readBuffer = 64 << 10
@@ -45,7 +47,7 @@ type Reader struct {
 // longMessage is a message over the limit. held is what was read of it; left
 // counts the unread bytes of a frame; ended says that nothing is unread.
 type longMessage struct {
-	mode       Mode
+	mode       mcp.Mode
 	held       []byte
 	left       int64
 	ended      bool
@@ -55,7 +57,7 @@ type longMessage struct {
 // NewReader returns a Reader of src.
 func NewReader(src io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxMessage <= 0 {
-		opts.MaxMessage = DefaultMaxMessage
+		opts.MaxMessage = mcp.DefaultMaxMessage
 	}
 	return &Reader{src: bufio.NewReaderSize(&stickyReader{src: src}, readBuffer), opts: opts}
 }
@@ -64,18 +66,18 @@ func NewReader(src io.Reader, opts ReaderOptions) *Reader {
 // and Next may be called again; io.EOF is the end of the input; any other
 // error is the input's own and final. A last line without a line feed is a
 // message; when the input fails instead of ending, it is dropped.
-func (r *Reader) Next() (Message, error) {
+func (r *Reader) Next() (mcp.Message, error) {
 	if r.long != nil {
 		if _, err := r.CopyLong(io.Discard); errors.Is(err, io.ErrUnexpectedEOF) {
-			return Message{}, io.EOF // this frame has had its error
+			return mcp.Message{}, io.EOF // this frame has had its error
 		} else if err != nil {
-			return Message{}, err
+			return mcp.Message{}, err
 		}
 	}
 	for {
 		framed, err := r.atHeader()
 		if err != nil {
-			return Message{}, err
+			return mcp.Message{}, err
 		}
 		if framed {
 			return r.nextFrame()
@@ -103,7 +105,7 @@ func (r *Reader) CopyLong(w io.Writer) (terminated bool, err error) {
 	if _, err := w.Write(held); err != nil {
 		return false, err
 	}
-	if m.mode == Framed {
+	if m.mode == mcp.Framed {
 		n, err := io.CopyN(w, r.src, m.left)
 		m.left -= n
 		if err == nil {
@@ -133,22 +135,22 @@ func (r *Reader) CopyLong(w io.Writer) (terminated bool, err error) {
 }
 
 // nextLine reads one line. It reports false for one that is no message.
-func (r *Reader) nextLine() (Message, bool, error) {
+func (r *Reader) nextLine() (mcp.Message, bool, error) {
 	raw, terminated, err := r.readLine()
 	if err != nil {
 		r.skipBody = false
-		return Message{}, false, err
+		return mcp.Message{}, false, err
 	}
 	if r.framed {
 		if stray, header := cutHeader(raw); header != nil {
 			r.header = header
-			if r.skipBody || isBlank(stray) {
-				return Message{}, false, nil
+			if r.skipBody || (mcp.Message{Raw: stray}).Blank() {
+				return mcp.Message{}, false, nil
 			}
-			return Message{}, false, badFrame("%d bytes between the end of a frame and the next header", len(stray))
+			return mcp.Message{}, false, badFrame("%d bytes between the end of a frame and the next header", len(stray))
 		}
 	}
-	m := Message{Raw: raw, Mode: Line, Terminated: terminated}
+	m := mcp.Message{Raw: raw, Mode: mcp.Line, Terminated: terminated}
 	if m.Blank() {
 		return m, r.opts.KeepBlank, nil
 	}
@@ -173,8 +175,8 @@ func (r *Reader) readLine() (line []byte, terminated bool, err error) {
 		}
 		line = append(line, part...)
 		if len(line) > r.opts.MaxMessage {
-			r.long = &longMessage{mode: Line, held: line, ended: ended, terminated: terminated}
-			return nil, false, r.tooLong(Line, line)
+			r.long = &longMessage{mode: mcp.Line, held: line, ended: ended, terminated: terminated}
+			return nil, false, r.tooLong(mcp.Line, line)
 		}
 		if err == io.EOF && len(line) == 0 {
 			return nil, false, io.EOF
@@ -185,13 +187,13 @@ func (r *Reader) readLine() (line []byte, terminated bool, err error) {
 	}
 }
 
-func (r *Reader) tooLong(mode Mode, held []byte) *MessageError {
-	prefix := bytes.Clone(held[:min(len(held), PrefixSize)])
-	return &MessageError{
+func (r *Reader) tooLong(mode mcp.Mode, held []byte) *mcp.MessageError {
+	prefix := bytes.Clone(held[:min(len(held), mcp.PrefixSize)])
+	return &mcp.MessageError{
 		Mode:   mode,
 		Prefix: prefix,
-		Seen:   ScanPrefix(prefix),
-		Err:    fmt.Errorf("%w: over %d bytes", ErrTooLong, r.opts.MaxMessage),
+		Seen:   mcp.ScanPrefix(prefix),
+		Err:    fmt.Errorf("%w: over %d bytes", mcp.ErrTooLong, r.opts.MaxMessage),
 	}
 }
 

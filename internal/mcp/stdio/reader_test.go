@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"mcpagents/internal/mcp"
 )
 
 var readerCases = []struct {
@@ -110,11 +112,11 @@ func TestReaderPassThrough(t *testing.T) {
 }
 
 func TestMessageBody(t *testing.T) {
-	assert.Equal(t, "{}", string(Message{Raw: []byte("{}\r")}.Body()))
-	assert.Equal(t, "{}\r", string(Message{Raw: []byte("{}\r"), Mode: Framed}.Body()))
-	assert.Empty(t, Message{}.Body())
-	assert.True(t, Message{Raw: []byte(" \t\r")}.Blank())
-	assert.False(t, Message{Mode: Framed}.Blank())
+	assert.Equal(t, "{}", string(mcp.Message{Raw: []byte("{}\r")}.Body()))
+	assert.Equal(t, "{}\r", string(mcp.Message{Raw: []byte("{}\r"), Mode: mcp.Framed}.Body()))
+	assert.Empty(t, mcp.Message{}.Body())
+	assert.True(t, mcp.Message{Raw: []byte(" \t\r")}.Blank())
+	assert.False(t, mcp.Message{Mode: mcp.Framed}.Blank())
 }
 
 // sized returns a request of exactly n bytes.
@@ -124,7 +126,7 @@ func sized(n int) string {
 }
 
 func TestReaderSizes(t *testing.T) {
-	for _, n := range []int{65_535, 65_536, 65_537, 1_048_577, DefaultMaxMessage} {
+	for _, n := range []int{65_535, 65_536, 65_537, 1_048_577, mcp.DefaultMaxMessage} {
 		body := sized(n)
 		got := readAll(strings.NewReader(body+"\n"+frame(body)+"ping\n"), ReaderOptions{})
 		require.Len(t, got, 3, n)
@@ -138,21 +140,21 @@ func TestReaderTooLong(t *testing.T) {
 		name        string
 		max, length int
 	}{
-		{"one above the default", 0, DefaultMaxMessage + 1},
+		{"one above the default", 0, mcp.DefaultMaxMessage + 1},
 		{"20 MB", 0, 20_000_000},
 		{"small limit", 64, 65},
 		{"small limit, over the prefix", 64, 100_000},
 	} {
 		body := sized(max(c.length, 65))
-		for mode, in := range map[Mode]string{Line: body + "\nping\n", Framed: frame(body) + "ping\n"} {
+		for mode, in := range map[mcp.Mode]string{mcp.Line: body + "\nping\n", mcp.Framed: frame(body) + "ping\n"} {
 			t.Run(c.name+" "+mode.String(), func(t *testing.T) {
 				r := NewReader(strings.NewReader(in), ReaderOptions{MaxMessage: c.max})
 				_, err := r.Next()
-				var bad *MessageError
+				var bad *mcp.MessageError
 				require.ErrorAs(t, err, &bad)
-				require.ErrorIs(t, err, ErrTooLong)
+				require.ErrorIs(t, err, mcp.ErrTooLong)
 				assert.Equal(t, mode, bad.Mode)
-				assert.Equal(t, body[:min(len(body), PrefixSize)], string(bad.Prefix))
+				assert.Equal(t, body[:min(len(body), mcp.PrefixSize)], string(bad.Prefix))
 				assert.Equal(t, "number:7", bad.Seen.ID.Key())
 				m, err := r.Next()
 				require.NoError(t, err)
@@ -176,7 +178,7 @@ func TestReaderCopyLong(t *testing.T) {
 	for in, wantTerminated := range map[string]bool{long + "\nping\n": true, long: false, frame(long) + "ping\n": true} {
 		r := NewReader(strings.NewReader(in), ReaderOptions{MaxMessage: 100})
 		_, err := r.Next()
-		require.ErrorIs(t, err, ErrTooLong)
+		require.ErrorIs(t, err, mcp.ErrTooLong)
 		var got bytes.Buffer
 		terminated, err := r.CopyLong(&got)
 		require.NoError(t, err)
@@ -200,7 +202,7 @@ func TestReaderCopyLongFailures(t *testing.T) {
 	for _, in := range []string{long + "\nping\n", frame(long) + "ping\n"} {
 		r := NewReader(strings.NewReader(in), ReaderOptions{MaxMessage: 100})
 		_, err := r.Next()
-		require.ErrorIs(t, err, ErrTooLong)
+		require.ErrorIs(t, err, mcp.ErrTooLong)
 		pr, pw := io.Pipe()
 		pr.Close()
 		_, err = r.CopyLong(pw)
@@ -211,7 +213,7 @@ func TestReaderCopyLongFailures(t *testing.T) {
 
 		r = NewReader(io.MultiReader(strings.NewReader(in[:150_000]), failing), ReaderOptions{MaxMessage: 100})
 		_, err = r.Next()
-		require.ErrorIs(t, err, ErrTooLong)
+		require.ErrorIs(t, err, mcp.ErrTooLong)
 		_, err = r.Next()
 		require.EqualError(t, err, "disk full")
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mcpagents/internal/mcp"
 )
 
 // Handler answers one message: a request, a notification, a response to a
@@ -17,12 +19,12 @@ import (
 // concurrently. A nil Response answers nothing, and whatever answers a
 // notification is dropped (JSON-RPC 2.0 section 4.1). A handler returns soon
 // after its context has ended; the context's error then answers nothing.
-type Handler func(ctx context.Context, req *Request) (*Response, error)
+type Handler func(ctx context.Context, req *Request) (*mcp.Response, error)
 
 // Request is one message for a handler.
 type Request struct {
-	Envelope
-	Message Message
+	mcp.Envelope
+	Message mcp.Message
 	ctx     context.Context
 	cancel  context.CancelFunc
 }
@@ -169,7 +171,7 @@ func (s *Server) shutDown(reading <-chan struct{}, cancelWork func()) error {
 func (s *Server) read(ctx context.Context) error {
 	for s.waitForRoom() {
 		m, err := s.reader.Next()
-		var bad *MessageError
+		var bad *mcp.MessageError
 		switch {
 		case err == nil:
 			s.accept(ctx, m)
@@ -185,10 +187,10 @@ func (s *Server) read(ctx context.Context) error {
 }
 
 // accept starts the handler of one message.
-func (s *Server) accept(ctx context.Context, m Message) {
-	env, err := ParseEnvelope(m.Body())
+func (s *Server) accept(ctx context.Context, m mcp.Message) {
+	env, err := mcp.ParseEnvelope(m.Body())
 	if err != nil {
-		s.refuse(&MessageError{Mode: m.Mode, Seen: env, Err: err})
+		s.refuse(&mcp.MessageError{Mode: m.Mode, Seen: env, Err: err})
 		return
 	}
 	s.mode.Store(uint32(m.Mode))
@@ -207,7 +209,7 @@ func (s *Server) accept(ctx context.Context, m Message) {
 }
 
 // refuse answers a message that could not be used.
-func (s *Server) refuse(bad *MessageError) {
+func (s *Server) refuse(bad *mcp.MessageError) {
 	s.mode.Store(uint32(bad.Mode))
 	answer := refusal(bad)
 	if s.opts.OnParseError != nil {
@@ -219,7 +221,7 @@ func (s *Server) refuse(bad *MessageError) {
 	}
 	s.spawn(0, func() func() {
 		return func() {
-			if err := s.answer(bad.Mode, bad.Seen.ID, &Response{Error: answer}); err != nil {
+			if err := s.answer(bad.Mode, bad.Seen.ID, &mcp.Response{Error: answer}); err != nil {
 				s.failed(err)
 			}
 		}
@@ -229,15 +231,15 @@ func (s *Server) refuse(bad *MessageError) {
 // refusal returns the default answer to a message that could not be used: a
 // parse error, or an invalid request where its id is known. What answers
 // something, or is surely a notification, is not answered.
-func refusal(bad *MessageError) *Error {
-	deep, long := errors.Is(bad, ErrTooDeep), errors.Is(bad, ErrTooLong)
+func refusal(bad *mcp.MessageError) *mcp.Error {
+	deep, long := errors.Is(bad, mcp.ErrTooDeep), errors.Is(bad, mcp.ErrTooLong)
 	switch {
 	case bad.Seen.IsResponse(), deep && bad.Seen.IsNotification():
 		return nil
 	case deep, long:
-		return &Error{Code: CodeInvalidRequest, Message: "Invalid Request: " + bad.Error()}
+		return &mcp.Error{Code: mcp.CodeInvalidRequest, Message: "Invalid Request: " + bad.Error()}
 	}
-	return &Error{Code: CodeParse, Message: "Parse error", Data: bad.Error()}
+	return &mcp.Error{Code: mcp.CodeParse, Message: "Parse error", Data: bad.Error()}
 }
 
 // handle runs the handler and writes its answer.
@@ -264,7 +266,7 @@ func (s *Server) handle(req *Request) {
 
 // handlerFailed asks the hook what to do about an error; without a hook it ends
 // the loop.
-func (s *Server) handlerFailed(req *Request, err error) *Response {
+func (s *Server) handlerFailed(req *Request, err error) *mcp.Response {
 	if s.opts.OnError == nil {
 		s.failed(err)
 		return nil
@@ -274,8 +276,8 @@ func (s *Server) handlerFailed(req *Request, err error) *Response {
 
 // answer writes one response. It returns an error only if the response cannot
 // be encoded.
-func (s *Server) answer(mode Mode, id ID, resp *Response) error {
-	body, err := EncodeResponse(id, resp)
+func (s *Server) answer(mode mcp.Mode, id mcp.ID, resp *mcp.Response) error {
+	body, err := mcp.EncodeResponse(id, resp)
 	if err != nil {
 		return err
 	}
@@ -290,12 +292,12 @@ func (s *Server) answer(mode Mode, id ID, resp *Response) error {
 // Send writes a message of ours that answers nothing, in the framing of the
 // client's latest message. It blocks while the client does not read.
 func (s *Server) Send(body []byte) error {
-	return s.write(Mode(s.mode.Load()), body)
+	return s.write(mcp.Mode(s.mode.Load()), body)
 }
 
 // Notify sends a notification; nil params are left out.
 func (s *Server) Notify(method string, params any) error {
-	body, err := EncodeNotification(method, params)
+	body, err := mcp.EncodeNotification(method, params)
 	if err != nil {
 		return err
 	}

@@ -13,16 +13,28 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/mcp"
 )
 
+// ids are written in ways that decoding would change.
+var ids = []string{
+	`0`, `-0`, `-1`, `1`, `1.0`, `1.5`, `1e2`, `100`, `1e20`, `9007199254740992`, `9007199254740993`, `18446744073709551616`,
+	`""`, `"1"`, `"number:1"`, `"é"`, `" a "`, `"a\"}{\\"`, `"\ud800"`, `"\ud801"`, "\"\xff\"", `"` + strings.Repeat("x", 200) + `"`,
+}
+
+func nested(depth int) string {
+	return `{"params":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `,"id":"deep","method":"m"}`
+}
+
 func TestServeIDs(t *testing.T) {
-	for _, c := range idCases {
-		got, err := serve(t, call(c.raw)+"\n"+frame(call(c.raw)), echo, Options{})
+	for _, id := range ids {
+		got, err := serve(t, call(id)+"\n"+frame(call(id)), echo, Options{})
 		require.NoError(t, err)
-		assert.ElementsMatch(t, []string{"line " + ok(c.raw), "framed " + ok(c.raw)}, got)
+		assert.ElementsMatch(t, []string{"line " + ok(id), "framed " + ok(id)}, got)
 	}
 	t.Run("null is kept, other types are answered as null", func(t *testing.T) {
-		any := func(context.Context, *Request) (*Response, error) { return &Response{Result: 1}, nil }
+		any := func(context.Context, *Request) (*mcp.Response, error) { return &mcp.Response{Result: 1}, nil }
 		for _, id := range []string{"null", "{}", "[]", "true"} {
 			got, err := serve(t, call(id)+"\n", any, Options{})
 			require.NoError(t, err)
@@ -31,9 +43,9 @@ func TestServeIDs(t *testing.T) {
 	})
 	t.Run("array, scalar and null are a request without method and id", func(t *testing.T) {
 		for _, in := range []string{"[]", "[1]", "5", `"x"`, "null", "true"} {
-			got, err := serve(t, in+"\n", func(_ context.Context, req *Request) (*Response, error) {
-				assert.Equal(t, Envelope{}, req.Envelope, in)
-				return &Response{Error: req.Check()}, nil
+			got, err := serve(t, in+"\n", func(_ context.Context, req *Request) (*mcp.Response, error) {
+				assert.Equal(t, mcp.Envelope{}, req.Envelope, in)
+				return &mcp.Response{Error: req.Check()}, nil
 			}, Options{})
 			require.NoError(t, err)
 			assert.Equal(t, []string{`line {"jsonrpc":"2.0","id":null,` + invalid + `not an object with a method"}}`}, got)
@@ -41,12 +53,12 @@ func TestServeIDs(t *testing.T) {
 	})
 	t.Run("null is told from absent", func(t *testing.T) {
 		ran := 0
-		strict := func(ctx context.Context, req *Request) (*Response, error) {
+		strict := func(ctx context.Context, req *Request) (*mcp.Response, error) {
 			if e := req.Check(); e != nil {
-				return &Response{Error: e}, nil
+				return &mcp.Response{Error: e}, nil
 			}
 			ran++
-			return &Response{Result: "dropped"}, nil
+			return &mcp.Response{Result: "dropped"}, nil
 		}
 		got, err := serve(t, call("null")+"\n", strict, Options{})
 		require.NoError(t, err)
@@ -61,11 +73,11 @@ func TestServeIDs(t *testing.T) {
 
 func TestServeMessagesRead(t *testing.T) {
 	var got []string
-	handler := func(_ context.Context, req *Request) (*Response, error) { return nil, nil }
+	handler := func(_ context.Context, req *Request) (*mcp.Response, error) { return nil, nil }
 	_, err := serve(t, call("1")+"\r\n"+frame(call("2"))+"{\n"+frame("{"), handler, Options{
 		Preempt: func(r *Request) { got = append(got, r.Message.Mode.String()+" "+string(r.Message.Raw)) },
-		OnParseError: func(e *MessageError, answer *Error) *Error {
-			assert.ErrorIs(t, e, ErrSyntax)
+		OnParseError: func(e *mcp.MessageError, answer *mcp.Error) *mcp.Error {
+			assert.ErrorIs(t, e, mcp.ErrSyntax)
 			got = append(got, e.Mode.String()+" error")
 			return nil
 		},
@@ -115,14 +127,14 @@ func TestServeChunks(t *testing.T) {
 
 func TestServeResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := drive(t, func(_ context.Context, req *Request) (*Response, error) {
+		d := drive(t, func(_ context.Context, req *Request) (*mcp.Response, error) {
 			switch req.Method {
 			case "data":
-				return &Response{Error: &Error{Code: CodeInvalidParams, Message: "bad", Data: []int{1}}}, nil
+				return &mcp.Response{Error: &mcp.Error{Code: mcp.CodeInvalidParams, Message: "bad", Data: []int{1}}}, nil
 			case "plain":
-				return &Response{Error: &Error{Code: CodeMethodNotFound, Message: "Method not found"}}, nil
+				return &mcp.Response{Error: &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "Method not found"}}, nil
 			}
-			return &Response{Result: "é<"}, nil
+			return &mcp.Response{Result: "é<"}, nil
 		}, Options{})
 		d.send(call("1") + "\n")
 		d.send(frame(call("2")))
@@ -146,18 +158,18 @@ func TestServeParseError(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"framed " + parseError(why)}, got)
 
-	got, err = serve(t, junk+call("1")+"\n", echo, Options{OnParseError: func(e *MessageError, answer *Error) *Error {
-		assert.Equal(t, &Error{Code: CodeParse, Message: "Parse error", Data: why}, answer)
-		return &Error{Code: 1, Message: "ours"}
+	got, err = serve(t, junk+call("1")+"\n", echo, Options{OnParseError: func(e *mcp.MessageError, answer *mcp.Error) *mcp.Error {
+		assert.Equal(t, &mcp.Error{Code: mcp.CodeParse, Message: "Parse error", Data: why}, answer)
+		return &mcp.Error{Code: 1, Message: "ours"}
 	}})
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{`line {"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"ours"}}`, "line " + ok("1")}, got)
 
-	got, err = serve(t, junk+call("1")+"\n", echo, Options{OnParseError: func(*MessageError, *Error) *Error { return nil }})
+	got, err = serve(t, junk+call("1")+"\n", echo, Options{OnParseError: func(*mcp.MessageError, *mcp.Error) *mcp.Error { return nil }})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"line " + ok("1")}, got)
 
-	_, err = serve(t, junk, echo, Options{OnParseError: func(*MessageError, *Error) *Error { return &Error{Data: math.NaN()} }})
+	_, err = serve(t, junk, echo, Options{OnParseError: func(*mcp.MessageError, *mcp.Error) *mcp.Error { return &mcp.Error{Data: math.NaN()} }})
 	require.ErrorContains(t, err, "encode message")
 }
 
@@ -169,9 +181,9 @@ func TestServeRefusals(t *testing.T) {
 		{"long", `{"id":7,"method":"m","params":"` + fill + `"}`, `{"jsonrpc":"2.0","id":7,` + invalid + long + `"}}`},
 		{"long, id unseen", `{"method":"m","params":"` + fill + `","id":7}`, `{"jsonrpc":"2.0","id":null,` + invalid + long + `"}}`},
 		{"long response", `{"id":7,"result":"` + fill + `"}`, ""},
-		{"deep", nested(MaxDepth + 1), `{"jsonrpc":"2.0","id":"deep",` + invalid + deep + `"}}`},
+		{"deep", nested(mcp.MaxDepth + 1), `{"jsonrpc":"2.0","id":"deep",` + invalid + deep + `"}}`},
 		{"deep array", strings.Repeat("[", 80_000), `{"jsonrpc":"2.0","id":null,` + invalid + deep + `"}}`},
-		{"deep notification", strings.Replace(nested(MaxDepth+1), `"id"`, `"no"`, 1), ""},
+		{"deep notification", strings.Replace(nested(mcp.MaxDepth+1), `"id"`, `"no"`, 1), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := []string{"line " + ok("1")}
@@ -190,7 +202,7 @@ func TestServeSizes(t *testing.T) {
 		got, err := serve(t, sized(n)+"\n"+call("1")+"\n", echo, Options{})
 		require.NoError(t, err)
 		want := "line " + ok("7")
-		if n > DefaultMaxMessage {
+		if n > mcp.DefaultMaxMessage {
 			want = `line {"jsonrpc":"2.0","id":7,` + invalid + `message too long: over 16777216 bytes"}}`
 		}
 		assert.ElementsMatch(t, []string{want, "line " + ok("1")}, got, "%d bytes", n)
@@ -199,14 +211,14 @@ func TestServeSizes(t *testing.T) {
 
 func TestServeHandler(t *testing.T) {
 	fault := errors.New("boom")
-	handler := func(_ context.Context, req *Request) (*Response, error) {
+	handler := func(_ context.Context, req *Request) (*mcp.Response, error) {
 		switch req.Method {
 		case "nothing":
 			return nil, nil
 		case "fault":
 			return nil, fault
 		case "number":
-			return &Response{Result: math.NaN()}, nil
+			return &mcp.Response{Result: math.NaN()}, nil
 		}
 		return echo(t.Context(), req)
 	}
@@ -227,7 +239,7 @@ func TestServeHandler(t *testing.T) {
 	})
 	t.Run("error goes to the hook and the loop goes on", func(t *testing.T) {
 		var hooked []error
-		got, err := serve(t, request("fault")+call("1")+"\n", handler, Options{OnError: func(_ *Request, err error) *Response {
+		got, err := serve(t, request("fault")+call("1")+"\n", handler, Options{OnError: func(_ *Request, err error) *mcp.Response {
 			hooked = append(hooked, err)
 			return nil
 		}})
@@ -236,8 +248,8 @@ func TestServeHandler(t *testing.T) {
 		assert.Equal(t, []error{fault}, hooked)
 	})
 	t.Run("the hook may answer", func(t *testing.T) {
-		internal := &Response{Error: &Error{Code: CodeInternal, Message: "Internal error"}}
-		got, err := serve(t, request("fault")+request("number"), handler, Options{OnError: func(*Request, error) *Response { return internal }})
+		internal := &mcp.Response{Error: &mcp.Error{Code: mcp.CodeInternal, Message: "Internal error"}}
+		got, err := serve(t, request("fault")+request("number"), handler, Options{OnError: func(*Request, error) *mcp.Response { return internal }})
 		require.NoError(t, err)
 		want := `line {"jsonrpc":"2.0","id":9,"error":{"code":-32603,"message":"Internal error"}}`
 		assert.Equal(t, []string{want, want}, got)
@@ -245,8 +257,8 @@ func TestServeHandler(t *testing.T) {
 	t.Run("an answer that cannot be encoded is returned", func(t *testing.T) {
 		_, err := serve(t, request("number"), handler, Options{})
 		require.ErrorContains(t, err, "NaN")
-		_, err = serve(t, request("number"), handler, Options{OnError: func(*Request, error) *Response {
-			return &Response{Result: math.NaN()}
+		_, err = serve(t, request("number"), handler, Options{OnError: func(*Request, error) *mcp.Response {
+			return &mcp.Response{Result: math.NaN()}
 		}})
 		require.ErrorContains(t, err, "NaN", "also from the hook")
 	})

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"mcpagents/internal/mcp"
 )
 
 // messageCost is added to the bytes of each open message, so that the bound on
@@ -62,7 +64,7 @@ func (s *Server) takeNoMore() {
 }
 
 // write puts one message on the output. Its first error ends the loop.
-func (s *Server) write(mode Mode, body []byte) error {
+func (s *Server) write(mode mcp.Mode, body []byte) error {
 	s.writing.Add(1)
 	defer s.writing.Add(-1)
 	err := s.writer.Send(mode, body)

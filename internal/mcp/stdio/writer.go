@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+
+	"mcpagents/internal/mcp"
 )
 
 // ErrOutputClosed says that nobody reads the output any more: a broken pipe or
@@ -36,11 +38,11 @@ func NewWriter(out io.Writer) *Writer { return &Writer{turn: make(chan struct{},
 // Send writes body as one message in the given framing. In line mode a line
 // feed inside body becomes a space: JSON has them only between tokens, and a
 // frame that is handed on as a line must stay one message.
-func (w *Writer) Send(mode Mode, body []byte) error {
-	if mode == Line && bytes.IndexByte(body, '\n') >= 0 {
+func (w *Writer) Send(mode mcp.Mode, body []byte) error {
+	if mode == mcp.Line && bytes.IndexByte(body, '\n') >= 0 {
 		body = bytes.ReplaceAll(body, []byte{'\n'}, []byte{' '})
 	}
-	if mode == Framed {
+	if mode == mcp.Framed {
 		return w.write("Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n", body, "")
 	}
 	return w.write("", body, "\n")
@@ -48,8 +50,8 @@ func (w *Writer) Send(mode Mode, body []byte) error {
 
 // Forward writes m as it came: a line byte for byte, with a line feed only if
 // it had one.
-func (w *Writer) Forward(m Message) error {
-	if m.Mode == Line && !m.Terminated {
+func (w *Writer) Forward(m mcp.Message) error {
+	if m.Mode == mcp.Line && !m.Terminated {
 		return w.write("", m.Raw, "")
 	}
 	return w.Send(m.Mode, m.Raw)

@@ -14,62 +14,64 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"mcpagents/internal/mcp"
 )
 
 func TestEncodeResponse(t *testing.T) {
-	id := ParseID([]byte("1"))
+	id := mcp.ParseID([]byte("1"))
 	for _, c := range []struct {
-		resp Response
+		resp mcp.Response
 		want string
 	}{
-		{Response{Result: map[string]any{}}, `"result":{}`},
-		{Response{}, `"result":null`},
-		{Response{Result: "<a href='x'>&</a>\nü"}, `"result":"<a href='x'>&</a>\nü"`},
-		{Response{Error: &Error{Code: CodeMethodNotFound, Message: "Method not found"}}, `"error":{"code":-32601,"message":"Method not found"}`},
-		{Response{Error: &Error{Code: CodeAborted, Message: "m", Data: ""}}, `"error":{"code":-32001,"message":"m","data":""}`},
-		{Response{Error: &Error{Code: CodeInternal, Message: "<", Data: map[string]int{"a": 1}}}, `"error":{"code":-32603,"message":"<","data":{"a":1}}`},
+		{mcp.Response{Result: map[string]any{}}, `"result":{}`},
+		{mcp.Response{}, `"result":null`},
+		{mcp.Response{Result: "<a href='x'>&</a>\nü"}, `"result":"<a href='x'>&</a>\nü"`},
+		{mcp.Response{Error: &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "Method not found"}}, `"error":{"code":-32601,"message":"Method not found"}`},
+		{mcp.Response{Error: &mcp.Error{Code: mcp.CodeAborted, Message: "m", Data: ""}}, `"error":{"code":-32001,"message":"m","data":""}`},
+		{mcp.Response{Error: &mcp.Error{Code: mcp.CodeInternal, Message: "<", Data: map[string]int{"a": 1}}}, `"error":{"code":-32603,"message":"<","data":{"a":1}}`},
 	} {
-		got, err := EncodeResponse(id, &c.resp)
+		got, err := mcp.EncodeResponse(id, &c.resp)
 		require.NoError(t, err)
 		assert.Equal(t, `{"jsonrpc":"2.0","id":1,`+c.want+`}`, string(got))
 	}
-	_, err := EncodeResponse(id, &Response{Result: math.NaN()})
+	_, err := mcp.EncodeResponse(id, &mcp.Response{Result: math.NaN()})
 	require.ErrorContains(t, err, "encode message")
 }
 
 func TestEncodeNotification(t *testing.T) {
-	got, err := EncodeNotification("notifications/x", nil)
+	got, err := mcp.EncodeNotification("notifications/x", nil)
 	require.NoError(t, err)
 	assert.Equal(t, `{"jsonrpc":"2.0","method":"notifications/x"}`, string(got))
-	got, err = EncodeNotification("n", map[string]string{"a": "<"})
+	got, err = mcp.EncodeNotification("n", map[string]string{"a": "<"})
 	require.NoError(t, err)
 	assert.Equal(t, `{"jsonrpc":"2.0","method":"n","params":{"a":"<"}}`, string(got))
-	_, err = EncodeNotification("n", math.Inf(1))
+	_, err = mcp.EncodeNotification("n", math.Inf(1))
 	require.Error(t, err)
 }
 
 func TestErrorCodes(t *testing.T) {
 	assert.Equal(t, []int{-32700, -32600, -32601, -32602, -32603, -32001},
-		[]int{CodeParse, CodeInvalidRequest, CodeMethodNotFound, CodeInvalidParams, CodeInternal, CodeAborted})
+		[]int{mcp.CodeParse, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternal, mcp.CodeAborted})
 }
 
 func TestWriterForms(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter(&out)
-	require.NoError(t, w.Send(Line, []byte(`{"a":"é"}`)))
-	require.NoError(t, w.Send(Framed, []byte(`{"a":"é"}`)))
-	require.NoError(t, w.Send(Line, []byte("{\n\"a\":1\r\n}")))
-	require.NoError(t, w.Send(Framed, []byte("{\n}")))
-	require.NoError(t, w.Forward(Message{Raw: []byte("x\r"), Terminated: true}))
+	require.NoError(t, w.Send(mcp.Line, []byte(`{"a":"é"}`)))
+	require.NoError(t, w.Send(mcp.Framed, []byte(`{"a":"é"}`)))
+	require.NoError(t, w.Send(mcp.Line, []byte("{\n\"a\":1\r\n}")))
+	require.NoError(t, w.Send(mcp.Framed, []byte("{\n}")))
+	require.NoError(t, w.Forward(mcp.Message{Raw: []byte("x\r"), Terminated: true}))
 	require.NoError(t, w.Stream(func(out io.Writer) error { _, err := io.WriteString(out, "streamed\n"); return err }))
-	require.NoError(t, w.Forward(Message{Raw: []byte("tail")}))
+	require.NoError(t, w.Forward(mcp.Message{Raw: []byte("tail")}))
 	assert.Equal(t, "{\"a\":\"é\"}\n"+"Content-Length: 10\r\n\r\n{\"a\":\"é\"}"+"{ \"a\":1\r }\n"+
 		"Content-Length: 3\r\n\r\n{\n}"+"x\r\nstreamed\ntail", out.String())
 }
 
 func TestWriterLeavesTheBodyAlone(t *testing.T) {
 	body := []byte("{\n}")
-	require.NoError(t, NewWriter(io.Discard).Send(Line, body))
+	require.NoError(t, NewWriter(io.Discard).Send(mcp.Line, body))
 	assert.Equal(t, "{\n}", string(body))
 }
 
@@ -82,7 +84,7 @@ func TestWriterNeverMixes(t *testing.T) {
 	want := map[string]int{}
 	for g := range 8 {
 		body := strings.Repeat(fmt.Sprint(g), []int{10, copyBelow + 1}[g%2])
-		mode := Mode(g / 2 % 2)
+		mode := mcp.Mode(g / 2 % 2)
 		want[mode.String()+" "+body] = 20
 		wg.Go(func() {
 			for range 20 {
@@ -124,8 +126,8 @@ func TestWriterClosedOutput(t *testing.T) {
 	}
 	for name, out := range outs {
 		w := NewWriter(out)
-		require.ErrorIs(t, w.Send(Line, []byte("1")), ErrOutputClosed, name)
-		require.ErrorIs(t, w.Send(Framed, bytes.Repeat([]byte("1"), copyBelow+1)), ErrOutputClosed, name)
+		require.ErrorIs(t, w.Send(mcp.Line, []byte("1")), ErrOutputClosed, name)
+		require.ErrorIs(t, w.Send(mcp.Framed, bytes.Repeat([]byte("1"), copyBelow+1)), ErrOutputClosed, name)
 	}
 }
 
@@ -133,10 +135,10 @@ func TestWriterOtherErrors(t *testing.T) {
 	full := errors.New("no space")
 	out := &failingWriter{err: full}
 	w := NewWriter(out)
-	assert.Equal(t, full, w.Send(Line, []byte("1")), "as it is")
-	assert.Equal(t, full, w.Send(Line, bytes.Repeat([]byte("1"), copyBelow+1)))
+	assert.Equal(t, full, w.Send(mcp.Line, []byte("1")), "as it is")
+	assert.Equal(t, full, w.Send(mcp.Line, bytes.Repeat([]byte("1"), copyBelow+1)))
 	assert.Equal(t, 1, out.calls, "never tried again")
 
 	w = NewWriter(&failingWriter{err: full})
-	assert.Equal(t, full, w.Send(Framed, bytes.Repeat([]byte("1"), copyBelow+1)))
+	assert.Equal(t, full, w.Send(mcp.Framed, bytes.Repeat([]byte("1"), copyBelow+1)))
 }

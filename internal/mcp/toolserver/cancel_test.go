@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/stdio"
 )
 
@@ -165,7 +166,7 @@ func TestInitializeCannotBeCancelled(t *testing.T) {
 
 	for method, want := range map[string]bool{methodInitialize: false, methodPing: true, methodCallTool: true} {
 		table := newInflight(t.Context())
-		req := &stdio.Request{Envelope: stdio.Envelope{ID: stdio.ParseID([]byte("1")), HasMethod: true, Method: method}}
+		req := &stdio.Request{Envelope: mcp.Envelope{ID: mcp.ParseID([]byte("1")), HasMethod: true, Method: method}}
 		table.arrive(req)
 		assert.Equal(t, want, table.cancel(req.ID), method)
 		assert.Equal(t, !want, table.finish(table.take(req)), method)
@@ -182,11 +183,11 @@ func TestInflightModel(t *testing.T) {
 		pick := rapid.SampledFrom([]string{"1", `"1"`, "1.0", "null", `""`})
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": func(t *rapid.T) {
-				id := stdio.ParseID([]byte(pick.Draw(t, "id")))
+				id := mcp.ParseID([]byte(pick.Draw(t, "id")))
 				if !id.Usable() {
 					t.Skip("refused before")
 				}
-				req := &stdio.Request{Envelope: stdio.Envelope{ID: id, HasMethod: true, Method: methodPing}}
+				req := &stdio.Request{Envelope: mcp.Envelope{ID: id, HasMethod: true, Method: methodPing}}
 				table.arrive(req)
 				r := table.take(req)
 				assert.Equal(t, owner[string(id.Raw)] != nil, r.duplicate)
@@ -197,7 +198,7 @@ func TestInflightModel(t *testing.T) {
 			"cancel": func(t *rapid.T) {
 				raw := pick.Draw(t, "id")
 				req := owner[raw]
-				assert.Equal(t, req != nil, table.cancel(stdio.ParseID([]byte(raw))))
+				assert.Equal(t, req != nil, table.cancel(mcp.ParseID([]byte(raw))))
 				delete(owner, raw)
 				if req != nil {
 					assert.ErrorIs(t, context.Cause(handled[req].ctx), ErrCancelled)

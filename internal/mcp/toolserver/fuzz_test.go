@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/stdio"
 )
 
@@ -30,7 +31,7 @@ func FuzzParams(f *testing.F) {
 		}
 		call, fault := parseCall(params)
 		if fault != nil {
-			assert.Equal(t, stdio.CodeInvalidParams, fault.Code)
+			assert.Equal(t, mcp.CodeInvalidParams, fault.Code)
 			return
 		}
 		_, ok := object(call.arguments)

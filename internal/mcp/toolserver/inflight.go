@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/stdio"
 )
 
@@ -75,7 +76,7 @@ func (t *inflight) take(req *stdio.Request) *request {
 
 // cancel ends the request with that id and frees the id. It reports false, and
 // has changed nothing, if there is none that can be cancelled.
-func (t *inflight) cancel(id stdio.ID) bool {
+func (t *inflight) cancel(id mcp.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.open[id.Key()] // an unusable id has no key, and no entry has none

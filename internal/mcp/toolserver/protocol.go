@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/mcp"
 )
 
 // Names of the messages that this server knows.
@@ -67,7 +67,7 @@ type callParams struct {
 // parseCall reads the parameters of tools/call. A progress token that is neither
 // a string nor a finite number is none: it cannot be echoed in a way that its
 // sender would know again, and the call itself is fine.
-func parseCall(params json.RawMessage) (callParams, *stdio.Error) {
+func parseCall(params json.RawMessage) (callParams, *mcp.Error) {
 	members, _ := object(params)
 	name, ok := text(members["name"])
 	if !ok {
@@ -88,10 +88,10 @@ func parseCall(params json.RawMessage) (callParams, *stdio.Error) {
 }
 
 func usableToken(raw json.RawMessage) bool {
-	switch id := stdio.ParseID(raw); id.Kind {
-	case stdio.StringID:
+	switch id := mcp.ParseID(raw); id.Kind {
+	case mcp.StringID:
 		return true
-	case stdio.NumberID:
+	case mcp.NumberID:
 		_, err := strconv.ParseFloat(string(raw), 64)
 		return err == nil // 1e999 is infinite to most readers
 	}
@@ -99,13 +99,13 @@ func usableToken(raw json.RawMessage) bool {
 }
 
 // cancelledID returns the id that a cancel notification names.
-func cancelledID(params json.RawMessage) stdio.ID {
+func cancelledID(params json.RawMessage) mcp.ID {
 	members, _ := object(params)
-	return stdio.ParseID(members["requestId"])
+	return mcp.ParseID(members["requestId"])
 }
 
-func invalidParams(problem string) *stdio.Error {
-	return &stdio.Error{Code: stdio.CodeInvalidParams, Message: "Invalid params: " + problem}
+func invalidParams(problem string) *mcp.Error {
+	return &mcp.Error{Code: mcp.CodeInvalidParams, Message: "Invalid params: " + problem}
 }
 
 // object returns the members of a JSON object. Decoding into a map and not into

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/stdio"
 )
 
@@ -43,9 +44,9 @@ func (s *session) options(opts stdio.Options) stdio.Options {
 	}
 	opts.Preempt = s.preempt
 	opts.OnEvent = s.event
-	opts.OnError = func(req *stdio.Request, err error) *stdio.Response {
+	opts.OnError = func(req *stdio.Request, err error) *mcp.Response {
 		s.log.Error("answer failed", "method", req.Method, "error", err)
-		return &stdio.Response{Error: &stdio.Error{Code: stdio.CodeInternal, Message: "Internal error"}}
+		return &mcp.Response{Error: &mcp.Error{Code: mcp.CodeInternal, Message: "Internal error"}}
 	}
 	return opts
 }
@@ -64,9 +65,9 @@ func (s *session) preempt(req *stdio.Request) {
 }
 
 // handle answers one message.
-func (s *session) handle(gone context.Context, req *stdio.Request) (*stdio.Response, error) {
+func (s *session) handle(gone context.Context, req *stdio.Request) (*mcp.Response, error) {
 	if fault := req.Check(); fault != nil {
-		return &stdio.Response{Error: fault}, nil
+		return &mcp.Response{Error: fault}, nil
 	}
 	if req.IsNotification() || req.IsResponse() {
 		return nil, nil
@@ -75,8 +76,8 @@ func (s *session) handle(gone context.Context, req *stdio.Request) (*stdio.Respo
 	defer r.end(nil)
 	defer context.AfterFunc(gone, func() { r.end(ErrClientGone) })()
 	if r.duplicate {
-		return &stdio.Response{Error: &stdio.Error{
-			Code: stdio.CodeInvalidRequest, Message: "Invalid Request: id is already in use by a request in flight",
+		return &mcp.Response{Error: &mcp.Error{
+			Code: mcp.CodeInvalidRequest, Message: "Invalid Request: id is already in use by a request in flight",
 		}}, nil
 	}
 	response := s.answer(r.ctx, req)
@@ -86,29 +87,29 @@ func (s *session) handle(gone context.Context, req *stdio.Request) (*stdio.Respo
 	return response, nil
 }
 
-func (s *session) answer(ctx context.Context, req *stdio.Request) *stdio.Response {
+func (s *session) answer(ctx context.Context, req *stdio.Request) *mcp.Response {
 	switch req.Method {
 	case methodInitialize:
 		if s.config.Initialized != nil {
 			s.config.Initialized()
 		}
-		return &stdio.Response{Result: initializeResult{
+		return &mcp.Response{Result: initializeResult{
 			ProtocolVersion: ProtocolVersion(req.Params),
 			Capabilities:    map[string]map[string]any{"tools": {}},
 			ServerInfo:      serverInfo{s.config.Name, s.config.Version},
 		}}
 	case methodPing:
-		return &stdio.Response{Result: struct{}{}}
+		return &mcp.Response{Result: struct{}{}}
 	case methodListTools:
-		return &stdio.Response{Result: s.list}
+		return &mcp.Response{Result: s.list}
 	case methodCallTool:
 		params, fault := parseCall(req.Params)
 		if fault != nil {
-			return &stdio.Response{Error: fault}
+			return &mcp.Response{Error: fault}
 		}
-		return &stdio.Response{Result: s.callTool(ctx, params)}
+		return &mcp.Response{Result: s.callTool(ctx, params)}
 	}
-	return &stdio.Response{Error: &stdio.Error{Code: stdio.CodeMethodNotFound, Message: "Method not found"}}
+	return &mcp.Response{Error: &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "Method not found"}}
 }
 
 // callTool runs a tool, with progress if the caller wants it. It returns when no

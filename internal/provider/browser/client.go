@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // maxUnread bounds in bytes what waits for the downstream. More is refused
@@ -30,7 +29,7 @@ func reserved(key string) bool {
 
 // pending is a message that waits for its turn.
 type pending struct {
-	message stdio.Message
+	message mcp.Message
 	request *request // nil for what needs no answer
 	// answers is the id key of an answer to the downstream, empty if it is none.
 	answers string
@@ -39,8 +38,8 @@ type pending struct {
 }
 
 func (b *bridge) fromClient(e proxy.ClientEvent) {
-	if fault, ok := errors.AsType[*stdio.MessageError](e.Err); ok {
-		b.framed = fault.Mode == stdio.Framed
+	if fault, ok := errors.AsType[*mcp.MessageError](e.Err); ok {
+		b.framed = fault.Mode == mcp.Framed
 		b.refuseMessage(fault)
 		return
 	}
@@ -52,11 +51,11 @@ func (b *bridge) fromClient(e proxy.ClientEvent) {
 		return
 	}
 	m := e.Message
-	b.framed = m.Mode == stdio.Framed
-	env, err := stdio.ParseEnvelope(m.Raw)
+	b.framed = m.Mode == mcp.Framed
+	env, err := mcp.ParseEnvelope(m.Raw)
 	switch {
-	case errors.Is(err, stdio.ErrTooDeep): // nobody has seen what it calls
-		b.refuseMessage(&stdio.MessageError{Mode: m.Mode, Seen: env, Err: err})
+	case errors.Is(err, mcp.ErrTooDeep): // nobody has seen what it calls
+		b.refuseMessage(&mcp.MessageError{Mode: m.Mode, Seen: env, Err: err})
 	case env.HasMethod && env.ID.Usable():
 		b.fromRequest(m, env)
 	case env.HasMethod:
@@ -69,7 +68,7 @@ func (b *bridge) fromClient(e proxy.ClientEvent) {
 }
 
 // refuseMessage answers a message that is not forwarded.
-func (b *bridge) refuseMessage(fault *stdio.MessageError) {
+func (b *bridge) refuseMessage(fault *mcp.MessageError) {
 	b.log.Warn("refused a message of the client", "error", fault)
 	id := fault.Seen.ID
 	switch {
@@ -79,10 +78,10 @@ func (b *bridge) refuseMessage(fault *stdio.MessageError) {
 		b.reused(id)
 		return
 	}
-	b.respondError(&request{id: id, key: id.Key(), framed: fault.Mode == stdio.Framed}, stdio.CodeInvalidRequest, fault.Error())
+	b.respondError(&request{id: id, key: id.Key(), framed: fault.Mode == mcp.Framed}, mcp.CodeInvalidRequest, fault.Error())
 }
 
-func (b *bridge) fromRequest(m stdio.Message, env stdio.Envelope) {
+func (b *bridge) fromRequest(m mcp.Message, env mcp.Envelope) {
 	r := &request{id: env.ID, key: env.ID.Key(), method: env.Method, framed: b.framed, sequence: b.sequence}
 	b.sequence++
 	switch {
@@ -98,7 +97,7 @@ func (b *bridge) fromRequest(m stdio.Message, env stdio.Envelope) {
 	r.hard = b.alarms.After(b.cfg.Times.Hard, func() { b.overdue(r) })
 	if proxy.Handshake(r.method) {
 		r.message = m
-		_, r.page = rawjson.Lookup(m.Raw, "params", "cursor")
+		_, r.page = mcp.Lookup(m.Raw, "params", "cursor")
 		r.handshake = b.alarms.After(b.cfg.HandshakeTimeout, func() { b.handshakeOverdue(r) })
 	}
 	b.forward(pending{message: m, request: r})
@@ -109,12 +108,12 @@ func (b *bridge) fromRequest(m stdio.Message, env stdio.Envelope) {
 
 // callsBrowser reports whether a request calls a tool of the downstream. Before
 // a list of them was seen, every name may be one.
-func (b *bridge) callsBrowser(message []byte, env stdio.Envelope) bool {
+func (b *bridge) callsBrowser(message []byte, env mcp.Envelope) bool {
 	if env.Method != "tools/call" {
 		return false
 	}
-	at, _ := rawjson.Lookup(message, "params", "name")
-	name, ok := rawjson.Text(at.Of(message))
+	at, _ := mcp.Lookup(message, "params", "name")
+	name, ok := mcp.Text(at.Of(message))
 	return ok && (b.tools == nil || b.tools[name])
 }
 
@@ -126,14 +125,14 @@ func (b *bridge) inFlight(key string) bool {
 
 // reused ends the bridge because an id was used again while it was in flight:
 // nobody could tell the two answers apart.
-func (b *bridge) reused(id stdio.ID) {
+func (b *bridge) reused(id mcp.ID) {
 	if b.open[id.Key()] == nil {
 		b.open[id.Key()] = &request{id: id, key: id.Key(), framed: b.framed} // so that the second use has its error
 	}
 	b.finish(proxy.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 
-func (b *bridge) fromNotification(m stdio.Message, env stdio.Envelope) {
+func (b *bridge) fromNotification(m mcp.Message, env mcp.Envelope) {
 	switch env.Method {
 	case "notifications/cancelled":
 		b.fromCancel(m)
@@ -149,9 +148,9 @@ func (b *bridge) fromNotification(m stdio.Message, env stdio.Envelope) {
 
 // fromCancel passes a cancel on unless it concerns only us. What the downstream
 // has got is still to be verified if it answers all the same.
-func (b *bridge) fromCancel(m stdio.Message) {
-	at, _ := rawjson.Lookup(m.Raw, "params", "requestId")
-	key := stdio.ParseID(at.Of(m.Raw)).Key()
+func (b *bridge) fromCancel(m mcp.Message) {
+	at, _ := mcp.Lookup(m.Raw, "params", "requestId")
+	key := mcp.ParseID(at.Of(m.Raw)).Key()
 	r := b.open[key]
 	switch {
 	case reserved(key):
@@ -183,7 +182,7 @@ func (b *bridge) forward(p pending) {
 	if unread > 0 && unread+len(p.message.Raw) > maxUnread {
 		b.log.Warn("refused a message: those before it still wait", "bytes", unread)
 		if p.request != nil {
-			b.respondError(p.request, stdio.CodeAborted, "not sent to the browser's tool server, which has not read the messages before it")
+			b.respondError(p.request, mcp.CodeAborted, "not sent to the browser's tool server, which has not read the messages before it")
 		}
 		return
 	}

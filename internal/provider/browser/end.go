@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/browser/lease"
 )
 
@@ -124,7 +124,7 @@ func (b *bridge) abortOpen() {
 		case r.browser && r.forwarded:
 			b.replace(r, "the bridge ended ("+b.verdict.Reason+") before its result was verified")
 		default:
-			b.respondError(r, stdio.CodeAborted, "browser pass-through request aborted before responding ("+b.verdict.Reason+")")
+			b.respondError(r, mcp.CodeAborted, "browser pass-through request aborted before responding ("+b.verdict.Reason+")")
 		}
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/browser/lease"
 )
 
@@ -70,8 +69,8 @@ func (b *bridge) launchEnded(child *lease.Child, port int, err error) {
 	}
 	b.phase = opening
 	s.Initialized = true
-	id, _ := rawjson.Lookup(b.initialize, "id")
-	s.Input.Write(rawjson.Splice(b.initialize, rawjson.Edit{At: id, With: rawjson.Encode(b.privateID(""))}))
+	id, _ := mcp.Lookup(b.initialize, "id")
+	s.Input.Write(mcp.Splice(b.initialize, mcp.Edit{At: id, With: mcp.Encode(b.privateID(""))}))
 	b.alarms.After(b.cfg.Times.Hard, func() {
 		if b.session == s && b.phase == opening {
 			b.fail(fmt.Errorf("it has not answered initialize within %s", b.cfg.Times.Hard))
@@ -88,7 +87,7 @@ func (b *bridge) privateID(what string) string {
 const listRequest = "/tools-list"
 
 // fromPrivate takes the answer to a request of ours.
-func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
+func (b *bridge) fromPrivate(key string, env mcp.Envelope) {
 	switch {
 	case key == "string:"+b.privateID("") && b.phase == opening:
 		if env.Result == nil {
@@ -110,7 +109,7 @@ func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
 func (b *bridge) opened() {
 	b.phase = running
 	if b.listed != nil && b.initialize != nil {
-		b.session.Input.Write(append(rawjson.Encode(map[string]any{"jsonrpc": "2.0", "id": b.privateID(listRequest), "method": "tools/list"}), '\n'))
+		b.session.Input.Write(append(mcp.Encode(map[string]any{"jsonrpc": "2.0", "id": b.privateID(listRequest), "method": "tools/list"}), '\n'))
 	}
 	if then := b.restarted; then != nil {
 		b.restarted = nil
@@ -155,7 +154,7 @@ func (b *bridge) dropOutstanding() {
 			again = append(again, pending{message: r.message, request: r})
 			b.queueBytes += len(r.message.Raw)
 		default:
-			b.respondError(r, stdio.CodeAborted, "browser pass-through request aborted before responding (the browser's tool server was started anew)")
+			b.respondError(r, mcp.CodeAborted, "browser pass-through request aborted before responding (the browser's tool server was started anew)")
 		}
 	}
 	b.queue = append(again, b.queue...)
@@ -269,6 +268,6 @@ func (b *bridge) answerLocally(r *request, err error) {
 	case "tools/call":
 		b.respond(r, provisioningFailed(notStarted(err)))
 	default:
-		b.respondError(r, stdio.CodeMethodNotFound, "method not found")
+		b.respondError(r, mcp.CodeMethodNotFound, "method not found")
 	}
 }

@@ -3,8 +3,8 @@ package browser
 import (
 	"regexp"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // longLine is a line of the downstream that is too long to hold.
@@ -22,7 +22,7 @@ const tailSize = 4 << 10
 // to the client, unless it is, or may be, the result of a browser call: such a
 // line cannot be held back until it is verified.
 func (b *bridge) beginLong(p proxy.Piece) {
-	env := stdio.ScanPrefix(p.Head())
+	env := mcp.ScanPrefix(p.Head())
 	r := b.open[env.ID.Key()]
 	_, late := b.suppressed[env.ID.Key()]
 	l := &longLine{passing: true}
@@ -86,7 +86,7 @@ func (b *bridge) endLong(l *longLine) {
 }
 
 // endUnnamed settles a line without an id in its head.
-func (b *bridge) endUnnamed(id stdio.ID) {
+func (b *bridge) endUnnamed(id mcp.ID) {
 	r := b.open[id.Key()]
 	switch {
 	case r == nil:
@@ -94,7 +94,7 @@ func (b *bridge) endUnnamed(id stdio.ID) {
 	case r.browser && r.forwarded:
 		b.distrust([]*request{r}, "its result is longer than 10 MiB")
 	default:
-		b.respondError(r, stdio.CodeInternal, "the answer is longer than 10 MiB and names its id at its end")
+		b.respondError(r, mcp.CodeInternal, "the answer is longer than 10 MiB and names its id at its end")
 	}
 }
 
@@ -102,12 +102,12 @@ func (b *bridge) endUnnamed(id stdio.ID) {
 var endingID = regexp.MustCompile(`"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?[0-9.eE+-]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?}\s*$`)
 
 // idAtEnd is the id that a message ends with, absent if it is not there.
-func idAtEnd(tail []byte) stdio.ID {
+func idAtEnd(tail []byte) mcp.ID {
 	m := endingID.FindSubmatch(tail)
 	if m == nil {
-		return stdio.ID{}
+		return mcp.ID{}
 	}
-	return stdio.ParseID(m[1])
+	return mcp.ParseID(m[1])
 }
 
 // outputBroken reports whether the client has a part of a line that the

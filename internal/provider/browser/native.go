@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // fromChild takes a piece of the downstream's output, or its end.
@@ -36,7 +35,7 @@ func (b *bridge) fromChild(p proxy.Piece, ok bool) {
 // downstream wrote: a complete message is delivered as one, but the result of a
 // browser call that ends so is not to be trusted.
 func (b *bridge) fromLine(p proxy.Piece) {
-	env, err := stdio.ParseEnvelope(p.Data)
+	env, err := mcp.ParseEnvelope(p.Data)
 	switch {
 	case err != nil:
 		b.fromBroken(p)
@@ -63,7 +62,7 @@ func (b *bridge) fromLine(p proxy.Piece) {
 // fromBroken takes a line that is no JSON. It passes, unless it may be the
 // result of a browser call.
 func (b *bridge) fromBroken(p proxy.Piece) {
-	seen := stdio.ScanPrefix(p.Data)
+	seen := mcp.ScanPrefix(p.Data)
 	if seen.HasMethod || !b.awaitsBrowser() {
 		b.native(p, b.framed)
 		return
@@ -80,7 +79,7 @@ func (b *bridge) fromBroken(p proxy.Piece) {
 }
 
 // fromResponse takes an answer of the downstream.
-func (b *bridge) fromResponse(p proxy.Piece, env stdio.Envelope) {
+func (b *bridge) fromResponse(p proxy.Piece, env mcp.Envelope) {
 	key := env.ID.Key()
 	r := b.open[key]
 	switch {
@@ -153,11 +152,11 @@ func mentionsResult(line []byte) bool {
 // curate returns a tools/list answer with our notes, and remembers the names in
 // it: of a page, beside those of the pages before it.
 func (b *bridge) curate(line []byte, page bool) []byte {
-	at, _ := rawjson.Lookup(line, "result")
+	at, _ := mcp.Lookup(line, "result")
 	result := at.Of(line)
 	b.sawTools(result, page)
 	b.list = b.annotated(result)
-	return rawjson.Splice(line, rawjson.Edit{At: at, With: b.list})
+	return mcp.Splice(line, mcp.Edit{At: at, With: b.list})
 }
 
 // logLong says that a line was too long to be looked at.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
 )
 
 // progress is what the caller of a waiting call is told.
@@ -25,12 +25,12 @@ type progressTag struct{ key string }
 // progressToken returns the token in a request, nil if it has none that may be
 // used: a string, or a number that is finite.
 func progressToken(message []byte) json.RawMessage {
-	at, ok := rawjson.Lookup(message, "params", "_meta", "progressToken")
+	at, ok := mcp.Lookup(message, "params", "_meta", "progressToken")
 	if !ok {
 		return nil
 	}
 	raw := at.Of(message)
-	if _, isText := rawjson.Text(raw); isText {
+	if _, isText := mcp.Text(raw); isText {
 		return json.RawMessage(raw)
 	}
 	if f, err := strconv.ParseFloat(string(raw), 64); err != nil || math.IsInf(f, 0) || math.IsNaN(f) || !json.Valid(raw) {

@@ -5,9 +5,8 @@ import (
 	"maps"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // asked is a request of the downstream, such as roots/list, that the client has
@@ -35,7 +34,7 @@ func (b *bridge) forgetQuestions() {
 // fromQuestion passes on a request of the downstream: as it is, unless an
 // earlier child has used the id. The client would then take the answer to the
 // one for the answer to the other.
-func (b *bridge) fromQuestion(p proxy.Piece, env stdio.Envelope) {
+func (b *bridge) fromQuestion(p proxy.Piece, env mcp.Envelope) {
 	s := b.session
 	if len(b.askedIDs) >= maxAsked {
 		b.forgetQuestions()
@@ -48,8 +47,8 @@ func (b *bridge) fromQuestion(p proxy.Piece, env stdio.Envelope) {
 		alias := fmt.Sprintf("%s%s/%d/%d", questionIDs, b.cfg.Session, s.Number, b.aliases)
 		b.askedIDs["string:"+alias] = s.Number
 		b.questions["string:"+alias] = asked{s.Number, env.ID.Raw}
-		at, _ := rawjson.Lookup(p.Data, "id")
-		p.Data = rawjson.Splice(p.Data, rawjson.Edit{At: at, With: rawjson.Encode(alias)})
+		at, _ := mcp.Lookup(p.Data, "id")
+		p.Data = mcp.Splice(p.Data, mcp.Edit{At: at, With: mcp.Encode(alias)})
 	default:
 		b.askedIDs[key] = s.Number
 		b.questions[key] = asked{session: s.Number}
@@ -66,8 +65,8 @@ func (b *bridge) answerFor(key string, line []byte) []byte {
 	case known && q.session != b.session.Number:
 		return nil
 	case known && q.id != nil:
-		at, _ := rawjson.Lookup(line, "id")
-		return rawjson.Splice(line, rawjson.Edit{At: at, With: q.id})
+		at, _ := mcp.Lookup(line, "id")
+		return mcp.Splice(line, mcp.Edit{At: at, With: q.id})
 	case !known && b.askedIDs[key] != 0 && b.askedIDs[key] != b.session.Number:
 		return nil
 	}

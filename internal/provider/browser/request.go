@@ -6,18 +6,18 @@ import (
 	"maps"
 	"slices"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // request is a request of the client that has no answer yet.
 type request struct {
-	id       stdio.ID
+	id       mcp.ID
 	key      string
 	method   string
 	framed   bool
 	sequence uint64
-	message  stdio.Message // of a handshake, which may be sent to another child
+	message  mcp.Message // of a handshake, which may be sent to another child
 
 	browser    bool        // it is a call of a tool of the downstream
 	page       bool        // it asks for a later page of tools/list
@@ -35,7 +35,7 @@ type request struct {
 // reply is an answer of the downstream.
 type reply struct {
 	piece proxy.Piece
-	env   stdio.Envelope
+	env   mcp.Envelope
 }
 
 // rememberedAnswers bounds the memory of requests that were answered here.
@@ -60,17 +60,17 @@ func (b *bridge) settle(r *request) {
 }
 
 // respond answers r with a result of ours, or of the downstream changed.
-func (b *bridge) respond(r *request, result any) { b.answer(r, &stdio.Response{Result: result}) }
+func (b *bridge) respond(r *request, result any) { b.answer(r, &mcp.Response{Result: result}) }
 
 // respondRaw answers r with a result that is JSON.
 func (b *bridge) respondRaw(r *request, result []byte) { b.respond(r, json.RawMessage(result)) }
 
 func (b *bridge) respondError(r *request, code int, message string) {
-	b.answer(r, &stdio.Response{Error: &stdio.Error{Code: code, Message: prefix + message}})
+	b.answer(r, &mcp.Response{Error: &mcp.Error{Code: code, Message: prefix + message}})
 }
 
 // answer answers r, unless its caller wants nothing any more.
-func (b *bridge) answer(r *request, response *stdio.Response) {
+func (b *bridge) answer(r *request, response *mcp.Response) {
 	b.settle(r)
 	if b.answered = append(b.answered, r.key); len(b.answered) > rememberedAnswers {
 		b.answered = b.answered[1:]

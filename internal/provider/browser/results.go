@@ -1,7 +1,7 @@
 package browser
 
 import (
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/provider/browser/lease"
 )
 
@@ -90,16 +90,16 @@ func replacedFault(why string) fault {
 func replacedAfter(native []byte, why string) []byte {
 	f := replacedFault(why)
 	content := []byte{'['}
-	at, _ := rawjson.Lookup(native, "content")
-	for _, part := range rawjson.Elements(native, at) {
+	at, _ := mcp.Lookup(native, "content")
+	for _, part := range mcp.Elements(native, at) {
 		content = append(append(content, part.Of(native)...), ',')
 	}
-	content = append(append(content, rawjson.Encode(textPart{"text", prefix + f.Message})...), ']')
-	ours := rawjson.Encode(f)
+	content = append(append(content, mcp.Encode(textPart{"text", prefix + f.Message})...), ']')
+	ours := mcp.Encode(f)
 	structured := []byte{'{'}
-	at, _ = rawjson.Lookup(native, "structuredContent")
-	for _, m := range rawjson.Members(native, at) {
-		if _, hidden := rawjson.Lookup(ours, m.Name); !hidden {
+	at, _ = mcp.Lookup(native, "structuredContent")
+	for _, m := range mcp.Members(native, at) {
+		if _, hidden := mcp.Lookup(ours, m.Name); !hidden {
 			structured = append(append(structured, m.All.Of(native)...), ',')
 		}
 	}

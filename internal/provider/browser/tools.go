@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
 )
 
 // What is added to descriptions of tools that do not mean what they say when the
@@ -39,15 +39,15 @@ func (b *bridge) noteFor(tool string) string {
 
 // toolsOf returns the names in a tools/list result, nil if it is none.
 func (b *bridge) toolsOf(result []byte) []string {
-	at, ok := rawjson.Lookup(result, "tools")
+	at, ok := mcp.Lookup(result, "tools")
 	if !ok {
 		return nil
 	}
 	names := []string{}
-	for _, e := range rawjson.Elements(result, at) {
+	for _, e := range mcp.Elements(result, at) {
 		tool := e.Of(result)
-		at, _ := rawjson.Lookup(tool, "name")
-		if name, ok := rawjson.Text(at.Of(tool)); ok {
+		at, _ := mcp.Lookup(tool, "name")
+		if name, ok := mcp.Text(at.Of(tool)); ok {
 			names = append(names, name)
 		}
 	}
@@ -72,31 +72,31 @@ func (b *bridge) sawTools(result []byte, page bool) {
 // annotated returns a tools/list result with our notes. Everything else keeps
 // its bytes.
 func (b *bridge) annotated(result []byte) []byte {
-	var edits []rawjson.Edit
-	at, _ := rawjson.Lookup(result, "tools")
-	for _, tool := range rawjson.Elements(result, at) {
-		members := rawjson.Members(result, tool)
-		name, _ := rawjson.Find(members, "name")
-		text, _ := rawjson.Text(name.Value.Of(result))
+	var edits []mcp.Edit
+	at, _ := mcp.Lookup(result, "tools")
+	for _, tool := range mcp.Elements(result, at) {
+		members := mcp.Members(result, tool)
+		name, _ := mcp.Find(members, "name")
+		text, _ := mcp.Text(name.Value.Of(result))
 		note := b.noteFor(text)
 		if note == "" {
 			continue
 		}
-		description, ok := rawjson.Find(members, "description")
-		said, isText := rawjson.Text(description.Value.Of(result))
+		description, ok := mcp.Find(members, "description")
+		said, isText := mcp.Text(description.Value.Of(result))
 		switch {
 		case strings.Contains(said, note):
 		case ok && isText && said != "":
-			edits = append(edits, rawjson.Edit{At: description.Value, With: rawjson.Encode(said + "\n\n" + note)})
+			edits = append(edits, mcp.Edit{At: description.Value, With: mcp.Encode(said + "\n\n" + note)})
 		case ok:
-			edits = append(edits, rawjson.Edit{At: description.Value, With: rawjson.Encode(note)})
+			edits = append(edits, mcp.Edit{At: description.Value, With: mcp.Encode(note)})
 		default:
 			after := name.All.End
-			edits = append(edits, rawjson.Edit{At: rawjson.Span{Start: after, End: after},
-				With: append([]byte(`,"description":`), rawjson.Encode(note)...)})
+			edits = append(edits, mcp.Edit{At: mcp.Span{Start: after, End: after},
+				With: append([]byte(`,"description":`), mcp.Encode(note)...)})
 		}
 	}
-	return rawjson.Splice(result, edits...)
+	return mcp.Splice(result, edits...)
 }
 
 // compareTools tells the client when the downstream's tools differ from those
@@ -114,7 +114,7 @@ func (b *bridge) compareTools(result []byte) {
 // sameTools compares the tools of two results, whatever their white space.
 func sameTools(x, y []byte) bool {
 	compact := func(result []byte) string {
-		at, _ := rawjson.Lookup(result, "tools")
+		at, _ := mcp.Lookup(result, "tools")
 		var out bytes.Buffer
 		if json.Compact(&out, at.Of(result)) != nil {
 			return string(result)

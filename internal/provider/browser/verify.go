@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/browser/lease"
 )
 
@@ -124,7 +123,7 @@ func (b *bridge) overdue(r *request) {
 				b.session.Input.Write(proxy.Cancel(r.id, prefix+b.hardTimeout()))
 			}
 		}
-		b.respondError(r, stdio.CodeAborted, fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))
+		b.respondError(r, mcp.CodeAborted, fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))
 		b.pump()
 	}
 }
@@ -155,19 +154,19 @@ func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 // connectFailed reports whether a result says that the downstream could not
 // connect to its browser.
 func connectFailed(result []byte) bool {
-	at, ok := rawjson.Lookup(result, "isError")
+	at, ok := mcp.Lookup(result, "isError")
 	if !ok || string(at.Of(result)) != "true" {
 		return false
 	}
 	var text strings.Builder
-	at, _ = rawjson.Lookup(result, "structuredContent", "content")
-	s, _ := rawjson.Text(at.Of(result))
+	at, _ = mcp.Lookup(result, "structuredContent", "content")
+	s, _ := mcp.Text(at.Of(result))
 	text.WriteString(s)
-	at, _ = rawjson.Lookup(result, "content")
-	for _, part := range rawjson.Elements(result, at) {
+	at, _ = mcp.Lookup(result, "content")
+	for _, part := range mcp.Elements(result, at) {
 		raw := part.Of(result)
-		at, _ := rawjson.Lookup(raw, "text")
-		s, _ := rawjson.Text(at.Of(raw))
+		at, _ := mcp.Lookup(raw, "text")
+		s, _ := mcp.Text(at.Of(raw))
 		text.WriteString("\n" + s)
 	}
 	said := strings.ToLower(text.String())

@@ -1,9 +1,8 @@
 package codex
 
 import (
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
 )
 
@@ -17,7 +16,7 @@ const maxQuestions = 1024
 
 // fromServerRequest takes a request of Codex, such as one for approval. The
 // client answers it, except for a job, which has nobody who could.
-func (b *bridge) fromServerRequest(p proxy.Piece, env stdio.Envelope) {
+func (b *bridge) fromServerRequest(p proxy.Piece, env mcp.Envelope) {
 	named := b.open[correlation(env.Params)]
 	b.answersQuestion(env.ID.Key()) // an older one with the id is not answered any more
 	r := named
@@ -40,8 +39,8 @@ func (b *bridge) fromServerRequest(p proxy.Piece, env stdio.Envelope) {
 // inThread returns the running turn of the thread that params name.
 func (b *bridge) inThread(params []byte) *request {
 	for _, path := range [][]string{{"_meta", "threadId"}, {"threadId"}, {"thread_id"}} {
-		at, _ := rawjson.Lookup(params, path...)
-		thread, _ := rawjson.Text(at.Of(params))
+		at, _ := mcp.Lookup(params, path...)
+		thread, _ := mcp.Text(at.Of(params))
 		if thread == "" {
 			continue
 		}
@@ -55,8 +54,8 @@ func (b *bridge) inThread(params []byte) *request {
 }
 
 // refuseQuestion answers Codex, and fails the job that cannot go on.
-func (b *bridge) refuseQuestion(r *request, id stdio.ID) {
-	body := proxy.Response(id, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeMethodNotFound,
+func (b *bridge) refuseQuestion(r *request, id mcp.ID) {
+	body := proxy.Response(id, &mcp.Response{Error: &mcp.Error{Code: mcp.CodeMethodNotFound,
 		Message: "interactive requests are not available for background jobs"}})
 	b.session.Input.Write(append(body, '\n'))
 	b.sendCancel(r, "background job cannot answer")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
 	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
@@ -152,7 +153,7 @@ type bridge struct {
 
 // pending is a message that waits for a child.
 type pending struct {
-	message stdio.Message
+	message mcp.Message
 	request *request // nil for what needs no answer
 	call    *call    // of one of our tools
 	// initialized says that it is the notification of that name.

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
 )
 
@@ -29,13 +28,13 @@ func private(key string) bool { return strings.HasPrefix(key, "string:"+privateI
 // call is a tools/call of a tool that we describe.
 type call struct {
 	tool      *tool
-	arguments rawjson.Span // in the message
+	arguments mcp.Span // in the message
 }
 
 func (b *bridge) fromClient(ctx context.Context, e proxy.ClientEvent) {
 	b.heard()
-	if fault, ok := errors.AsType[*stdio.MessageError](e.Err); ok {
-		b.framed = fault.Mode == stdio.Framed
+	if fault, ok := errors.AsType[*mcp.MessageError](e.Err); ok {
+		b.framed = fault.Mode == mcp.Framed
 		b.refuse(fault)
 		return
 	}
@@ -47,12 +46,12 @@ func (b *bridge) fromClient(ctx context.Context, e proxy.ClientEvent) {
 		return
 	}
 	m := e.Message
-	b.framed = m.Mode == stdio.Framed
-	env, err := stdio.ParseEnvelope(m.Raw)
+	b.framed = m.Mode == mcp.Framed
+	env, err := mcp.ParseEnvelope(m.Raw)
 	switch {
-	case errors.Is(err, stdio.ErrTooDeep):
+	case errors.Is(err, mcp.ErrTooDeep):
 		// Codex would refuse it, and nobody has checked its arguments.
-		b.refuse(&stdio.MessageError{Mode: m.Mode, Seen: env, Err: err})
+		b.refuse(&mcp.MessageError{Mode: m.Mode, Seen: env, Err: err})
 	case env.HasMethod && env.ID.Usable():
 		b.fromRequest(ctx, m, env)
 	case env.HasMethod:
@@ -64,7 +63,7 @@ func (b *bridge) fromClient(ctx context.Context, e proxy.ClientEvent) {
 }
 
 // refuse answers a message that is not forwarded.
-func (b *bridge) refuse(fault *stdio.MessageError) {
+func (b *bridge) refuse(fault *mcp.MessageError) {
 	b.log.Warn("refused a message of the client", "error", fault)
 	id := fault.Seen.ID
 	switch {
@@ -74,15 +73,15 @@ func (b *bridge) refuse(fault *stdio.MessageError) {
 		b.reused(id)
 		return
 	}
-	r := &request{id: id, key: id.Key(), framed: fault.Mode == stdio.Framed}
-	b.respondError(r, stdio.CodeInvalidRequest, "mcp-agents: "+fault.Error())
+	r := &request{id: id, key: id.Key(), framed: fault.Mode == mcp.Framed}
+	b.respondError(r, mcp.CodeInvalidRequest, "mcp-agents: "+fault.Error())
 }
 
-func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Envelope) {
+func (b *bridge) fromRequest(ctx context.Context, m mcp.Message, env mcp.Envelope) {
 	r := &request{id: env.ID, key: env.ID.Key(), method: env.Method, framed: b.framed, sequence: b.sequence}
 	b.sequence++
 	if private(r.key) {
-		b.respondError(r, stdio.CodeInvalidRequest, "mcp-agents: ids that begin with "+privateIDs+" are reserved")
+		b.respondError(r, mcp.CodeInvalidRequest, "mcp-agents: ids that begin with "+privateIDs+" are reserved")
 		return
 	}
 	if b.inFlight(r.key) {
@@ -95,7 +94,7 @@ func (b *bridge) fromRequest(ctx context.Context, m stdio.Message, env stdio.Env
 	if c != nil {
 		if v := c.tool.validate(m.Raw, c.arguments, b.cfg.CheckCwd); v != nil {
 			b.log.Warn("rejected invalid " + c.tool.name + " call; fields: " + v.fields())
-			b.answer(r, &stdio.Response{Error: &stdio.Error{Code: stdio.CodeInvalidParams,
+			b.answer(r, &mcp.Response{Error: &mcp.Error{Code: mcp.CodeInvalidParams,
 				Message: "mcp-agents: invalid arguments for " + c.tool.name, Data: v}})
 			return
 		}
@@ -116,7 +115,7 @@ func (b *bridge) inFlight(key string) bool { return b.open[key] != nil || b.supp
 
 // reused ends the bridge because an id was used again while it was in flight:
 // nobody could tell the two answers apart.
-func (b *bridge) reused(id stdio.ID) {
+func (b *bridge) reused(id mcp.ID) {
 	r := b.open[id.Key()]
 	if r == nil {
 		r = b.suppressed[id.Key()]
@@ -131,7 +130,7 @@ func (b *bridge) reused(id stdio.ID) {
 	b.finish(proxy.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 
-func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdio.Envelope) {
+func (b *bridge) fromNotification(ctx context.Context, m mcp.Message, env mcp.Envelope) {
 	switch env.Method {
 	case "notifications/cancelled":
 		b.fromCancel(ctx, m)
@@ -157,9 +156,9 @@ func (b *bridge) fromNotification(ctx context.Context, m stdio.Message, env stdi
 
 // fromCancel passes a cancel on unless it concerns only us. MCP forbids to
 // cancel initialize.
-func (b *bridge) fromCancel(ctx context.Context, m stdio.Message) {
-	at, _ := rawjson.Lookup(m.Raw, "params", "requestId")
-	key := stdio.ParseID(at.Of(m.Raw)).Key()
+func (b *bridge) fromCancel(ctx context.Context, m mcp.Message) {
+	at, _ := mcp.Lookup(m.Raw, "params", "requestId")
+	key := mcp.ParseID(at.Of(m.Raw)).Key()
 	r := b.open[key]
 	switch {
 	case private(key):
@@ -204,17 +203,17 @@ func (b *bridge) cancelAnswered(key string) bool {
 }
 
 // callOf returns the call in a message, nil if it calls none of our tools.
-func (b *bridge) callOf(message []byte, env stdio.Envelope) *call {
+func (b *bridge) callOf(message []byte, env mcp.Envelope) *call {
 	if env.Method != "tools/call" {
 		return nil
 	}
-	name, _ := rawjson.Lookup(message, "params", "name")
-	called, ok := rawjson.Text(name.Of(message))
+	name, _ := mcp.Lookup(message, "params", "name")
+	called, ok := mcp.Text(name.Of(message))
 	t := b.tools.tool(called)
 	if !ok || t == nil {
 		return nil
 	}
-	arguments, _ := rawjson.Lookup(message, "params", "arguments")
+	arguments, _ := mcp.Lookup(message, "params", "arguments")
 	return &call{t, arguments}
 }
 
@@ -228,7 +227,7 @@ func (b *bridge) forward(ctx context.Context, p pending) {
 	case unread > 0 && unread+len(p.message.Raw) > maxUnread:
 		b.log.Warn("refused a message: codex has not read those before it", "bytes", unread)
 		if p.request != nil {
-			b.respondError(p.request, stdio.CodeAborted, "mcp-agents: not sent to codex, which has not read the messages before it")
+			b.respondError(p.request, mcp.CodeAborted, "mcp-agents: not sent to codex, which has not read the messages before it")
 		}
 	case b.phase == running:
 		b.sendToChild(p)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // finish ends the event loop. The first verdict counts.
@@ -162,7 +162,7 @@ func (b *bridge) abortOpen() {
 			b.settle(r)
 			r.job.Fail("bridge stopped: "+b.verdict.Reason, "")
 		case r.state.wanted():
-			b.respondError(r, stdio.CodeAborted, "mcp-agents: codex pass-through aborted before responding ("+b.verdict.Reason+
+			b.respondError(r, mcp.CodeAborted, "mcp-agents: codex pass-through aborted before responding ("+b.verdict.Reason+
 				"); the request was still open: "+editsRemain+r.inThread())
 		}
 	}

@@ -4,23 +4,22 @@ import (
 	"encoding/json"
 	"time"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
 )
 
 // fromEvent takes a codex/event. It belongs to the request that it names; those
 // of jobs, and those that say that the login is refused, are not for the client.
-func (b *bridge) fromEvent(p proxy.Piece, env stdio.Envelope) {
+func (b *bridge) fromEvent(p proxy.Piece, env mcp.Envelope) {
 	key := correlation(env.Params)
 	r := b.open[key]
 	abandoned := b.ledger.Find(key)
 	var e *turn.Event
 	if r != nil || abandoned != nil || b.suppressed[key] != nil {
-		msg, _ := rawjson.Lookup(env.Params, "msg")
-		kind, _ := rawjson.Lookup(env.Params, "msg", "type")
-		name, _ := rawjson.Text(kind.Of(env.Params))
+		msg, _ := mcp.Lookup(env.Params, "msg")
+		kind, _ := mcp.Lookup(env.Params, "msg", "type")
+		name, _ := mcp.Text(kind.Of(env.Params))
 		e = turn.Parse(name, msg.Of(env.Params))
 	}
 	refused := e != nil && e.Unauthorized()
@@ -41,8 +40,8 @@ func (b *bridge) fromEvent(p proxy.Piece, env stdio.Envelope) {
 // correlation is the key of the request that params belong to, empty if they
 // name none.
 func correlation(params []byte) string {
-	at, _ := rawjson.Lookup(params, "_meta", "requestId")
-	return stdio.ParseID(at.Of(params)).Key()
+	at, _ := mcp.Lookup(params, "_meta", "requestId")
+	return mcp.ParseID(at.Of(params)).Key()
 }
 
 // fromTurn takes an event of a request.
@@ -79,8 +78,8 @@ func (b *bridge) fromTurn(r *request, e *turn.Event, params json.RawMessage) {
 
 // learnThread notes the thread of a turn, and where a new thread works.
 func (b *bridge) learnThread(r *request, params json.RawMessage) {
-	at, _ := rawjson.Lookup(params, "_meta", "threadId")
-	thread, _ := rawjson.Text(at.Of(params))
+	at, _ := mcp.Lookup(params, "_meta", "threadId")
+	thread, _ := mcp.Text(at.Of(params))
 	if thread == "" || r.turn.Thread == thread {
 		return
 	}
@@ -108,7 +107,7 @@ func (b *bridge) fromAbandoned(key string, t *turn.Turn, e *turn.Event) {
 
 // tellProgress begins to tell the client about r if it gave a token for it.
 func (b *bridge) tellProgress(r *request, message []byte) {
-	at, _ := rawjson.Lookup(message, "params", "_meta", "progressToken")
+	at, _ := mcp.Lookup(message, "params", "_meta", "progressToken")
 	token := json.RawMessage(at.Of(message))
 	if !turn.ValidToken(token) {
 		return

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // launch starts a child in the background. At most one launch is under way.
@@ -40,8 +39,8 @@ func (b *bridge) launchEnded(r launchResult) {
 	}
 	b.phase = opening
 	s.Initialized = true
-	id, _ := rawjson.Lookup(b.initialize, "id")
-	s.Input.Write(rawjson.Splice(b.initialize, rawjson.Edit{At: id, With: rawjson.Encode(s.privateID("initialize"))}))
+	id, _ := mcp.Lookup(b.initialize, "id")
+	s.Input.Write(mcp.Splice(b.initialize, mcp.Edit{At: id, With: mcp.Encode(s.privateID("initialize"))}))
 	for _, p := range b.waiting {
 		b.armReadiness(p.request)
 	}
@@ -53,7 +52,7 @@ func (s *session) privateID(what string) string {
 }
 
 // fromPrivate takes the answer to a request of ours.
-func (b *bridge) fromPrivate(key string, env stdio.Envelope) {
+func (b *bridge) fromPrivate(key string, env mcp.Envelope) {
 	s := b.session
 	switch key {
 	case "string:" + s.privateID("initialize"):
@@ -82,7 +81,7 @@ func (b *bridge) opened() {
 	b.sendWaiting()
 }
 
-func encodeLine(v any) []byte { return append(rawjson.Encode(v), '\n') }
+func encodeLine(v any) []byte { return append(mcp.Encode(v), '\n') }
 
 func (b *bridge) sendWaiting() {
 	for _, p := range b.takeWaiting() {
@@ -97,7 +96,7 @@ func (b *bridge) compareTools(result []byte) {
 	if b.listed == nil || result == nil {
 		return
 	}
-	if !sameTools(b.listed, b.tools.curate(result, rawjson.Span{Start: 0, End: len(result)})) {
+	if !sameTools(b.listed, b.tools.curate(result, mcp.Span{Start: 0, End: len(result)})) {
 		b.own(proxy.Notification("notifications/tools/list_changed", nil), b.framed, nil)
 	}
 	b.listed = nil
@@ -210,7 +209,7 @@ func (b *bridge) answerLocally(r *request, err error) {
 		}
 		b.respond(r, toolError("mcp-agents: "+text))
 	default:
-		b.respondError(r, stdio.CodeMethodNotFound, "Method not found")
+		b.respondError(r, mcp.CodeMethodNotFound, "Method not found")
 	}
 }
 

@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
 )
 
@@ -26,7 +25,7 @@ func (b *bridge) newJobs() *job.Table {
 
 // startJob runs a call as a job. Codex gets it as a call of ours, without a
 // progress token.
-func (b *bridge) startJob(c *call, m stdio.Message) (*job.Job, job.Answer) {
+func (b *bridge) startJob(c *call, m mcp.Message) (*job.Job, job.Answer) {
 	j, refused := b.jobs.Start()
 	if j == nil {
 		return nil, refused
@@ -36,23 +35,23 @@ func (b *bridge) startJob(c *call, m stdio.Message) (*job.Job, job.Answer) {
 	native := b.tools.tool(c.tool.native)
 	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":`, id, native.name)
 	raw := append(append(head, c.arguments.Of(m.Raw)...), `}}`...)
-	r := &request{id: stdio.ParseID(rawjson.Encode(id)), method: "tools/call", sequence: b.sequence, job: j}
+	r := &request{id: mcp.ParseID(mcp.Encode(id)), method: "tools/call", sequence: b.sequence, job: j}
 	r.key = r.id.Key()
 	b.sequence++
 	b.open[r.key] = r
-	arguments := rawjson.Span{Start: len(head), End: len(head) + c.arguments.End - c.arguments.Start}
+	arguments := mcp.Span{Start: len(head), End: len(head) + c.arguments.End - c.arguments.Start}
 	r.turn = b.newTurn(r, native.name, raw, arguments)
 	j.OnCancel = func() { b.cancelJob(r) }
-	b.forward(b.ctx, pending{message: stdio.Message{Raw: raw, Mode: m.Mode, Terminated: true}, request: r, call: &call{native, arguments}})
+	b.forward(b.ctx, pending{message: mcp.Message{Raw: raw, Mode: m.Mode, Terminated: true}, request: r, call: &call{native, arguments}})
 	return j, b.jobs.Started(j)
 }
 
 // newTurn describes the turn of a native call.
-func (b *bridge) newTurn(r *request, name string, message []byte, arguments rawjson.Span) *turn.Turn {
-	given := rawjson.Members(message, arguments)
+func (b *bridge) newTurn(r *request, name string, message []byte, arguments mcp.Span) *turn.Turn {
+	given := mcp.Members(message, arguments)
 	text := func(name string) string {
-		m, _ := rawjson.Find(given, name)
-		s, _ := rawjson.Text(m.Value.Of(message))
+		m, _ := mcp.Find(given, name)
+		s, _ := mcp.Text(m.Value.Of(message))
 		return s
 	}
 	now := time.Now()
@@ -86,7 +85,7 @@ func (b *bridge) cancelJob(r *request) {
 
 // finishJob ends a job by Codex's answer. A turn that was aborted has failed,
 // whatever the answer says.
-func (b *bridge) finishJob(r *request, env stdio.Envelope) {
+func (b *bridge) finishJob(r *request, env mcp.Envelope) {
 	var result struct {
 		IsError bool `json:"isError"`
 		Content []struct {

@@ -5,25 +5,24 @@ import (
 	"time"
 
 	"mcpagents/internal/agent/job"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/provider/codex/turn"
 )
 
 // given reads the valid arguments of a call.
 type given struct {
 	message []byte
-	members []rawjson.Member
+	members []mcp.Member
 }
 
 func (g given) raw(name string) (json.RawMessage, bool) {
-	m, ok := rawjson.Find(g.members, name)
+	m, ok := mcp.Find(g.members, name)
 	return m.Value.Of(g.message), ok
 }
 
 func (g given) text(name string) string {
 	raw, _ := g.raw(name)
-	s, _ := rawjson.Text(raw)
+	s, _ := mcp.Text(raw)
 	return s
 }
 
@@ -35,8 +34,8 @@ func (g given) number(name string) int {
 
 // callLocally answers a call of a tool that is ours, and reports whether it is
 // one. The calls that run a turn are refused here once the login is not valid.
-func (b *bridge) callLocally(r *request, c *call, m stdio.Message) bool {
-	g := given{m.Raw, rawjson.Members(m.Raw, c.arguments)}
+func (b *bridge) callLocally(r *request, c *call, m mcp.Message) bool {
+	g := given{m.Raw, mcp.Members(m.Raw, c.arguments)}
 	id := g.text("jobId")
 	switch c.tool.name {
 	case toolCodex, toolReply, toolStart, toolReplyStart:
@@ -46,7 +45,7 @@ func (b *bridge) callLocally(r *request, c *call, m stdio.Message) bool {
 		}
 		if c.tool.name != c.tool.native {
 			j, answer := b.startJob(c, m)
-			b.answerOf(r, &stdio.Response{Result: answer}, j)
+			b.answerOf(r, &mcp.Response{Result: answer}, j)
 			return true
 		}
 		return false
@@ -90,7 +89,7 @@ func (b *bridge) peek(f turn.Filter) any {
 		}
 	}
 	p := turn.Look(turns, f, b.ledger.Count())
-	return job.Answer{Text: p.Text(), Structured: rawjson.Encode(p)}
+	return job.Answer{Text: p.Text(), Structured: mcp.Encode(p)}
 }
 
 // after is the bridge's clock for what runs in its event loop.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/stdio"
 )
 
 // fromChild takes a piece of Codex's output, or its end.
@@ -45,11 +45,11 @@ func (b *bridge) fromChild(p proxy.Piece, ok bool) {
 // fromLine takes a whole line. One without its LF is the last that Codex wrote:
 // a complete message is delivered as one, anything else stays half a line.
 func (b *bridge) fromLine(p proxy.Piece) {
-	if seen := stdio.Scan(p.Data); !p.Cut && b.session.Served && seen.IsNotification() && seen.Method != "codex/event" {
+	if seen := mcp.Scan(p.Data); !p.Cut && b.session.Served && seen.IsNotification() && seen.Method != "codex/event" {
 		b.native(p, b.framed) // nothing hangs on it, so it need not be checked byte by byte
 		return
 	}
-	env, err := stdio.ParseEnvelope(p.Data)
+	env, err := mcp.ParseEnvelope(p.Data)
 	if err == nil && p.Cut {
 		p = proxy.Piece{Data: append(p.Data, '\n'), First: true, Last: true}
 	}
@@ -69,7 +69,7 @@ func (b *bridge) fromLine(p proxy.Piece) {
 }
 
 // fromResponse takes an answer of Codex.
-func (b *bridge) fromResponse(p proxy.Piece, env stdio.Envelope) {
+func (b *bridge) fromResponse(p proxy.Piece, env mcp.Envelope) {
 	key := env.ID.Key()
 	if r := b.open[key]; r != nil {
 		b.served(r)
@@ -100,7 +100,7 @@ func (b *bridge) fromResponse(p proxy.Piece, env stdio.Envelope) {
 // fromHead takes the first piece of a line that is too long to hold.
 func (b *bridge) fromHead(p proxy.Piece) {
 	s := b.session
-	env := stdio.ScanPrefix(p.Head())
+	env := mcp.ScanPrefix(p.Head())
 	s.dropping = b.dropsLong(env)
 	if s.dropping {
 		return
@@ -120,7 +120,7 @@ func (b *bridge) fromHead(p proxy.Piece) {
 
 // dropsLong reports whether a line that is too long to hold is not for the
 // client, and settles what it answers.
-func (b *bridge) dropsLong(env stdio.Envelope) bool {
+func (b *bridge) dropsLong(env mcp.Envelope) bool {
 	if !env.IsResponse() {
 		return private(correlation(env.Params)) // an event of a job
 	}
@@ -172,7 +172,7 @@ func (b *bridge) native(p proxy.Piece, framed bool) {
 	b.log.Warn("dropped a line of codex", "error", err)
 	if r := b.session.streaming; r != nil {
 		b.session.streaming = nil
-		b.respondError(r, stdio.CodeInternal, "mcp-agents: the answer of codex is a "+err.Error())
+		b.respondError(r, mcp.CodeInternal, "mcp-agents: the answer of codex is a "+err.Error())
 	}
 }
 

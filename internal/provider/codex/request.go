@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"mcpagents/internal/agent/job"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
 )
 
 // request is a request that has no answer yet: one of the client, or the one by
 // which Codex runs a job. Its alarms are armed once Codex has it.
 type request struct {
-	id       stdio.ID
+	id       mcp.ID
 	key      string
 	method   string
 	framed   bool
@@ -49,7 +49,7 @@ type request struct {
 // reply is an answer of Codex.
 type reply struct {
 	piece proxy.Piece
-	env   stdio.Envelope
+	env   mcp.Envelope
 }
 
 // progressTag is the tag of progress in the output queue.
@@ -97,7 +97,7 @@ type localAnswer struct {
 }
 
 // respond answers r with a result of ours.
-func (b *bridge) respond(r *request, result any) { b.answer(r, &stdio.Response{Result: result}) }
+func (b *bridge) respond(r *request, result any) { b.answer(r, &mcp.Response{Result: result}) }
 
 // respondError answers r with an error of ours. For a job it is why it failed.
 func (b *bridge) respondError(r *request, code int, message string) {
@@ -106,13 +106,13 @@ func (b *bridge) respondError(r *request, code int, message string) {
 		r.job.Fail(strings.TrimPrefix(message, "mcp-agents: "), "")
 		return
 	}
-	b.answer(r, &stdio.Response{Error: &stdio.Error{Code: code, Message: message}})
+	b.answer(r, &mcp.Response{Error: &mcp.Error{Code: code, Message: message}})
 }
 
-func (b *bridge) answer(r *request, response *stdio.Response) { b.answerOf(r, response, nil) }
+func (b *bridge) answer(r *request, response *mcp.Response) { b.answerOf(r, response, nil) }
 
 // answerOf answers r, which started j.
-func (b *bridge) answerOf(r *request, response *stdio.Response, j *job.Job) {
+func (b *bridge) answerOf(r *request, response *mcp.Response, j *job.Job) {
 	b.settle(r)
 	b.answered = append(b.answered, localAnswer{r.key, j})
 	if len(b.answered) > rememberedAnswers {

@@ -3,9 +3,8 @@ package codex
 import (
 	"fmt"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/mcp/rawjson"
-	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/codex/turn"
 )
 
@@ -52,7 +51,7 @@ func (b *bridge) expire(r *request) {
 		r.job.Fail("request "+r.late, "")
 		return
 	}
-	b.respondError(r, stdio.CodeAborted, "mcp-agents: codex pass-through request "+r.late+"; the bridge stayed connected. "+
+	b.respondError(r, mcp.CodeAborted, "mcp-agents: codex pass-through request "+r.late+"; the bridge stayed connected. "+
 		"Codex may go on: "+editsRemain+r.inThread())
 }
 
@@ -140,7 +139,7 @@ func (b *bridge) answerFromEnd(r *request) {
 		b.settle(r)
 		r.job.Fail(abortText, "")
 	default:
-		b.respondError(r, stdio.CodeAborted, "mcp-agents: "+abortText+" Any writes it made are in the tree; verify the workspace before you repeat it."+r.inThread())
+		b.respondError(r, mcp.CodeAborted, "mcp-agents: "+abortText+" Any writes it made are in the tree; verify the workspace before you repeat it."+r.inThread())
 	}
 }
 
@@ -176,7 +175,7 @@ func (b *bridge) deliver(r *request) {
 			b.log.Warn(fmt.Sprintf("WARNING native codex response settled aborted request %s; forwarding unchanged (thread_id=%s)", r.id.Raw, r.threadID()))
 		}
 		if r.method == "tools/list" && n.env.Result != nil {
-			result, _ := rawjson.Lookup(n.piece.Data, "result")
+			result, _ := mcp.Lookup(n.piece.Data, "result")
 			n.piece.Data = b.tools.curate(n.piece.Data, result)
 		}
 		b.native(n.piece, r.framed)

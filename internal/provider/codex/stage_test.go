@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/sandbox/wire"
 	"mcpagents/internal/testkit/scenario"
 )
@@ -20,7 +20,7 @@ import (
 // TestCuratedList holds what the scenarios take for the curated list.
 func TestCuratedList(t *testing.T) {
 	native := []byte(scenario.NativeList(2))
-	at, _ := rawjson.Lookup(native, "result")
+	at, _ := mcp.Lookup(native, "result")
 	curated := string(newCatalog(DefaultModels).curate(native, at))
 	if *update {
 		require.NoError(t, os.WriteFile(filepath.Join("codextest", "testdata", "curated-tools-list.json"), []byte(curated+"\n"), 0o644))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"mcpagents/internal/agent/job"
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 )
 
 // The native tools that callers see with our descriptions and arguments, and
@@ -105,12 +105,12 @@ func (t *tool) schema() []byte {
 				property.Maximum = new(int(job.MaxWait / time.Millisecond))
 			}
 		}
-		b.Write(rawjson.Encode(a.name))
+		b.Write(mcp.Encode(a.name))
 		b.WriteByte(':')
-		b.Write(rawjson.Encode(property))
+		b.Write(mcp.Encode(property))
 	}
 	b.WriteString(`},"required":`)
-	b.Write(rawjson.Encode(t.names(true)))
+	b.Write(mcp.Encode(t.names(true)))
 	b.WriteString(`,"additionalProperties":false}`)
 	return b.Bytes()
 }
@@ -137,38 +137,38 @@ const nativeOutput = `{"type":"object","properties":{"threadId":{"type":"string"
 
 // local is the tools/list result that is given without a Codex.
 func (c catalog) local() []byte {
-	return c.curate([]byte(nativeTools), rawjson.Span{Start: 0, End: len(nativeTools)})
+	return c.curate([]byte(nativeTools), mcp.Span{Start: 0, End: len(nativeTools)})
 }
 
 // curate replaces description and inputSchema of the tools that we describe in
 // the tools/list result at within frame. All other bytes stay: the metadata of
 // those tools, other tools, and a frame without any of ours.
-func (c catalog) curate(frame []byte, result rawjson.Span) []byte {
-	list, ok := rawjson.Find(rawjson.Members(frame, result), "tools")
+func (c catalog) curate(frame []byte, result mcp.Span) []byte {
+	list, ok := mcp.Find(mcp.Members(frame, result), "tools")
 	if !ok {
 		return frame
 	}
-	var edits []rawjson.Edit
-	for _, entry := range rawjson.Elements(frame, list.Value) {
-		fields := rawjson.Members(frame, entry)
-		name, _ := rawjson.Find(fields, "name")
-		if t := c.tool(rawjson.Unquote(name.Value.Of(frame))); t != nil {
+	var edits []mcp.Edit
+	for _, entry := range mcp.Elements(frame, list.Value) {
+		fields := mcp.Members(frame, entry)
+		name, _ := mcp.Find(fields, "name")
+		if t := c.tool(mcp.Unquote(name.Value.Of(frame))); t != nil {
 			edits = append(edits, describe(entry, fields, t)...)
 		}
 	}
 	if edits == nil {
 		return frame
 	}
-	return rawjson.Splice(frame, append(edits, c.additions(frame, list.Value)...)...)
+	return mcp.Splice(frame, append(edits, c.additions(frame, list.Value)...)...)
 }
 
 // additions returns the edit that puts our own tools behind those in the list,
 // each if a tool that it serves is there and it is not itself.
-func (c catalog) additions(frame []byte, list rawjson.Span) []rawjson.Edit {
+func (c catalog) additions(frame []byte, list mcp.Span) []mcp.Edit {
 	there := map[string]bool{}
-	for _, entry := range rawjson.Elements(frame, list) {
-		name, _ := rawjson.Find(rawjson.Members(frame, entry), "name")
-		there[rawjson.Unquote(name.Value.Of(frame))] = true
+	for _, entry := range mcp.Elements(frame, list) {
+		name, _ := mcp.Find(mcp.Members(frame, entry), "name")
+		there[mcp.Unquote(name.Value.Of(frame))] = true
 	}
 	var more []byte
 	for _, t := range c {
@@ -177,37 +177,37 @@ func (c catalog) additions(frame []byte, list rawjson.Span) []rawjson.Edit {
 			continue
 		}
 		more = append(more, ',')
-		more = append(more, rawjson.Encode(struct {
+		more = append(more, mcp.Encode(struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description"`
 			InputSchema json.RawMessage `json:"inputSchema"`
 		}{t.name, t.description, t.schema()})...)
 	}
-	return []rawjson.Edit{{At: rawjson.Span{Start: list.End - 1, End: list.End - 1}, With: more}}
+	return []mcp.Edit{{At: mcp.Span{Start: list.End - 1, End: list.End - 1}, With: more}}
 }
 
 // describe returns the edits that make the entry of a tools/list ours.
-func describe(entry rawjson.Span, fields []rawjson.Member, t *tool) []rawjson.Edit {
+func describe(entry mcp.Span, fields []mcp.Member, t *tool) []mcp.Edit {
 	ours := []struct {
 		name string
 		text []byte
-	}{{"description", rawjson.Encode(t.description)}, {"inputSchema", t.schema()}}
-	var edits []rawjson.Edit
+	}{{"description", mcp.Encode(t.description)}, {"inputSchema", t.schema()}}
+	var edits []mcp.Edit
 	var missing []byte
 	for _, o := range ours {
 		found := false
 		for _, f := range fields {
 			if f.Name == o.name { // all of them, should one be repeated
-				edits, found = append(edits, rawjson.Edit{At: f.Value, With: o.text}), true
+				edits, found = append(edits, mcp.Edit{At: f.Value, With: o.text}), true
 			}
 		}
 		if !found {
-			missing = append(append(append(append(missing, ','), rawjson.Encode(o.name)...), ':'), o.text...)
+			missing = append(append(append(append(missing, ','), mcp.Encode(o.name)...), ':'), o.text...)
 		}
 	}
-	slices.SortFunc(edits, func(a, b rawjson.Edit) int { return a.At.Start - b.At.Start })
+	slices.SortFunc(edits, func(a, b mcp.Edit) int { return a.At.Start - b.At.Start })
 	if missing != nil { // there is a name to put them behind
-		edits = append(edits, rawjson.Edit{At: rawjson.Span{Start: entry.End - 1, End: entry.End - 1}, With: missing})
+		edits = append(edits, mcp.Edit{At: mcp.Span{Start: entry.End - 1, End: entry.End - 1}, With: missing})
 	}
 	return edits
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/testkit/scenario"
 )
 
@@ -108,7 +108,7 @@ func TestDescriptionsExplainChoices(t *testing.T) {
 func TestToolsOfOurs(t *testing.T) {
 	list := newCatalog(DefaultModels)
 	names := func(frame string) []string {
-		at, _ := rawjson.Lookup([]byte(frame), "result")
+		at, _ := mcp.Lookup([]byte(frame), "result")
 		var all []string
 		for _, e := range entries(t, list.curate([]byte(frame), at)) {
 			all = append(all, strings.Trim(string(e["name"]), `"`))
@@ -149,7 +149,7 @@ func TestCurate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			result, ok := rawjson.Lookup([]byte(tt.in), "result")
+			result, ok := mcp.Lookup([]byte(tt.in), "result")
 			require.True(t, ok)
 			out := list.curate([]byte(tt.in), result)
 			require.True(t, json.Valid(out), "%s", out)
@@ -157,7 +157,7 @@ func TestCurate(t *testing.T) {
 			for i, entry := range after[:len(before)] {
 				name := strings.Trim(string(entry["name"]), `"`)
 				if tool := list.tool(name); tool != nil {
-					assert.Equal(t, string(rawjson.Encode(tool.description)), string(entry["description"]))
+					assert.Equal(t, string(mcp.Encode(tool.description)), string(entry["description"]))
 					assert.Equal(t, string(tool.schema()), string(entry["inputSchema"]), "140 141")
 					delete(entry, "description")
 					delete(entry, "inputSchema")
@@ -176,7 +176,7 @@ func TestCurate(t *testing.T) {
 		"148 no result object": `{"result":null}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, _ := rawjson.Lookup([]byte(in), "result")
+			result, _ := mcp.Lookup([]byte(in), "result")
 			assert.Equal(t, in, string(list.curate([]byte(in), result)))
 		})
 	}
@@ -193,9 +193,9 @@ func entries(t *testing.T, message []byte) []map[string]json.RawMessage {
 func TestLocalToolsAreThoseOfPinnedCodex(t *testing.T) {
 	list := newCatalog(DefaultModels)
 	native := []byte(scenario.NativeList(2))
-	at, _ := rawjson.Lookup(native, "result")
+	at, _ := mcp.Lookup(native, "result")
 	curated := list.curate(native, at)
-	at, _ = rawjson.Lookup(curated, "result")
+	at, _ = mcp.Lookup(curated, "result")
 	assert.JSONEq(t, string(at.Of(curated)), string(list.local()))
 	assert.True(t, sameTools(at.Of(curated), list.local()))
 	assert.False(t, sameTools(at.Of(curated), newCatalog([]string{"other"}).local()))

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 )
 
 // The texts that carry a goal to the model.
@@ -26,8 +26,8 @@ type transform struct {
 // a line for the log for each change. Arguments must be valid. A call that asks
 // for nothing of ours comes back as the same bytes; otherwise only the
 // arguments object is written anew, from the raw text of what stays.
-func (t transform) apply(toolName string, message []byte, at rawjson.Span) ([]byte, []string) {
-	given := rawjson.Members(message, at)
+func (t transform) apply(toolName string, message []byte, at mcp.Span) ([]byte, []string) {
+	given := mcp.Members(message, at)
 	var out arguments
 	var logs []string
 	goal, origin := t.goalOf(message, given)
@@ -48,40 +48,40 @@ func (t transform) apply(toolName string, message []byte, at rawjson.Span) ([]by
 	if toolName == toolCodex {
 		logs = t.configure(&out, message, given)
 		if goal != "" {
-			out.add("developer-instructions", rawjson.Encode(goalLead+"\n"+goal))
+			out.add("developer-instructions", mcp.Encode(goalLead+"\n"+goal))
 			logs = append(logs, "injected "+origin+" goal into developer-instructions")
 		}
 	} else if goal != "" {
 		logs = append(logs, "injected "+origin+" goal into codex-reply prompt")
 	}
-	if _, stripped := rawjson.Find(given, "goal"); stripped && goal == "" {
+	if _, stripped := mcp.Find(given, "goal"); stripped && goal == "" {
 		logs = append(logs, "stripped per-call goal arg")
 	}
 	if !out.changed {
 		return message, nil
 	}
-	return rawjson.Splice(message, rawjson.Edit{At: at, With: out.object()}), logs
+	return mcp.Splice(message, mcp.Edit{At: at, With: out.object()}), logs
 }
 
 // goalOf returns the goal that counts, trimmed, and whose it is. A key in the
 // call decides, even with a blank value.
-func (t transform) goalOf(message []byte, given []rawjson.Member) (goal, origin string) {
-	if m, ok := rawjson.Find(given, "goal"); ok {
-		s, _ := rawjson.Text(m.Value.Of(message))
+func (t transform) goalOf(message []byte, given []mcp.Member) (goal, origin string) {
+	if m, ok := mcp.Find(given, "goal"); ok {
+		s, _ := mcp.Text(m.Value.Of(message))
 		return trim(s), "per-call"
 	}
 	return trim(t.goal), "server"
 }
 
 // configure adds the config overrides that the call asks for.
-func (t transform) configure(out *arguments, message []byte, given []rawjson.Member) (logs []string) {
+func (t transform) configure(out *arguments, message []byte, given []mcp.Member) (logs []string) {
 	var config arguments
-	if m, ok := rawjson.Find(given, "model_reasoning_effort"); ok {
+	if m, ok := mcp.Find(given, "model_reasoning_effort"); ok {
 		config.add(m.Name, m.Value.Of(message))
-		effort, _ := rawjson.Text(m.Value.Of(message))
+		effort, _ := mcp.Text(m.Value.Of(message))
 		logs = append(logs, "applied per-session reasoning effort "+effort)
 	}
-	if m, ok := rawjson.Find(given, "allow_subagents"); ok && string(m.Value.Of(message)) == "true" {
+	if m, ok := mcp.Find(given, "allow_subagents"); ok && string(m.Value.Of(message)) == "true" {
 		config.add("features.multi_agent", []byte("true"))
 		overrides := "features.multi_agent=true"
 		if t.agents {
@@ -98,8 +98,8 @@ func (t transform) configure(out *arguments, message []byte, given []rawjson.Mem
 
 // remind returns the prompt member with a reminder of the goal before the
 // prompt, whose own text keeps its escapes.
-func remind(message []byte, prompt rawjson.Member, goal string) []byte {
-	lead := rawjson.Encode(goalReminder + goal + "\n\n")
+func remind(message []byte, prompt mcp.Member, goal string) []byte {
+	lead := mcp.Encode(goalReminder + goal + "\n\n")
 	out := bytes.Clone(message[prompt.All.Start:prompt.Value.Start])
 	out = append(out, lead[:len(lead)-1]...)
 	return append(out, prompt.Value.Of(message)[1:]...)
@@ -112,7 +112,7 @@ type arguments struct {
 }
 
 func (a *arguments) add(name string, value []byte) {
-	a.raw = append(a.raw, append(append(rawjson.Encode(name), ':'), value...))
+	a.raw = append(a.raw, append(append(mcp.Encode(name), ':'), value...))
 	a.changed = true
 }
 

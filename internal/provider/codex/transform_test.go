@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/testkit/scenario"
 )
 
@@ -18,7 +18,7 @@ func TestTransform(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.Name, func(t *testing.T) {
 			message := fmt.Appendf(nil, scenario.RewriteFrame, 9007199254740993, tt.In, tt.Tool)
-			at, ok := rawjson.Lookup(message, "params", "arguments")
+			at, ok := mcp.Lookup(message, "params", "arguments")
 			require.True(t, ok)
 			got, _ := transform{goal: tt.Goal, agents: !tt.Old}.apply(tt.Tool, message, at)
 			assert.Equal(t, fmt.Sprintf(scenario.RewriteFrame, 9007199254740993, tt.Want, tt.Tool), string(got))
@@ -42,7 +42,7 @@ func TestTransformLogs(t *testing.T) {
 		{"codex", `{"goal":" "}`, transform{}, []string{"stripped per-call goal arg"}},
 	}
 	for _, tt := range tests {
-		_, logs := tt.server.apply(tt.tool, []byte(tt.in), rawjson.Span{Start: 0, End: len(tt.in)})
+		_, logs := tt.server.apply(tt.tool, []byte(tt.in), mcp.Span{Start: 0, End: len(tt.in)})
 		assert.Equal(t, tt.want, logs)
 		assert.NotContains(t, fmt.Sprint(logs), scenario.Secret)
 	}
@@ -57,7 +57,7 @@ func FuzzArguments(f *testing.F) {
 	f.Add(`{"params":{"arguments":{"prompt":"a","prompt":"b","threadId":"t"}}}`, "é")
 	f.Add("{\"params\":{\"arguments\":{\"\\u0067oal\":\"\xff\"}}}", "")
 	f.Fuzz(func(t *testing.T, message, goal string) {
-		at, ok := rawjson.Lookup([]byte(message), "params", "arguments")
+		at, ok := mcp.Lookup([]byte(message), "params", "arguments")
 		for _, tool := range newCatalog(DefaultModels) {
 			v := tool.validate([]byte(message), at, func(string) string { return "" })
 			if !ok || v != nil || !json.Valid([]byte(message)) || tool.native != tool.name {

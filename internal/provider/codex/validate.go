@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mcpagents/internal/agent/job"
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 )
 
 // issue is one reason to refuse a call. It never holds a value that the caller
@@ -36,7 +36,7 @@ func (v *invalid) fields() string {
 			names = append(names, "…")
 			break
 		}
-		names = append(names, strings.Trim(string(rawjson.Encode(strings.ToValidUTF8(cut(i.Argument, 64), "?"))), `"`))
+		names = append(names, strings.Trim(string(mcp.Encode(strings.ToValidUTF8(cut(i.Argument, 64), "?"))), `"`))
 	}
 	return strings.Join(names, ", ")
 }
@@ -54,15 +54,15 @@ var checkOrder = []string{"prompt", "cwd", "sandbox", "model", "model_reasoning_
 
 // validate returns why the arguments at within message are no call of t, or
 // nil. checkCwd returns the problem of a working directory, empty if it has none.
-func (t *tool) validate(message []byte, at rawjson.Span, checkCwd func(string) string) *invalid {
+func (t *tool) validate(message []byte, at mcp.Span, checkCwd func(string) string) *invalid {
 	v := &invalid{t.name, t.names(false), t.names(true), nil}
 	if raw := bytes.TrimLeft(at.Of(message), " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
 		v.Issues = []issue{{"arguments", "must be an object"}}
 		return v
 	}
-	given := rawjson.Members(message, at)
+	given := mcp.Members(message, at)
 	for _, name := range v.RequiredArguments {
-		if _, ok := rawjson.Find(given, name); !ok {
+		if _, ok := mcp.Find(given, name); !ok {
 			v.Issues = append(v.Issues, issue{name, "is required"})
 		}
 	}
@@ -71,7 +71,7 @@ func (t *tool) validate(message []byte, at rawjson.Span, checkCwd func(string) s
 	}
 	for _, name := range checkOrder {
 		a := t.argument(name)
-		m, ok := rawjson.Find(given, name)
+		m, ok := mcp.Find(given, name)
 		if a == nil || !ok {
 			continue
 		}
@@ -86,7 +86,7 @@ func (t *tool) validate(message []byte, at rawjson.Span, checkCwd func(string) s
 }
 
 // unsupported returns the sorted names that t does not take, each once.
-func (t *tool) unsupported(given []rawjson.Member) []string {
+func (t *tool) unsupported(given []mcp.Member) []string {
 	var names []string
 	for _, m := range given {
 		if t.argument(m.Name) == nil {
@@ -113,7 +113,7 @@ func (a *argument) check(raw []byte, checkCwd func(string) string) string {
 		_, problem := job.Codex.Wording.WaitTime(raw)
 		return problem
 	}
-	s, ok := rawjson.Text(raw)
+	s, ok := mcp.Text(raw)
 	switch {
 	case a.kind == kindEnum && (!ok || !slices.Contains(a.enum, s)):
 		return "must be one of: " + strings.Join(a.enum, ", ")

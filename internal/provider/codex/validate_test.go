@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/testkit/scenario"
 )
 
@@ -21,7 +21,7 @@ func validateText(t *testing.T, toolName, arguments string) *invalid {
 	if arguments == "" {
 		message = []byte(`{"params":{}}`)
 	}
-	at, _ := rawjson.Lookup(message, "params", "arguments")
+	at, _ := mcp.Lookup(message, "params", "arguments")
 	return tool.validate(message, at, scenario.CheckCwd)
 }
 

@@ -14,7 +14,7 @@ import (
 	"net/url"
 	"strings"
 
-	"mcpagents/internal/mcp/rawjson"
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/provider/browser/lease"
 )
 
@@ -71,8 +71,8 @@ func parseIdentity(body []byte) (string, error) {
 	if !json.Valid(body) {
 		return "", errors.New("the control port's answer is not JSON")
 	}
-	at, _ := rawjson.Lookup(body, "webSocketDebuggerUrl")
-	address, ok := rawjson.Text(at.Of(body))
+	at, _ := mcp.Lookup(body, "webSocketDebuggerUrl")
+	address, ok := mcp.Text(at.Of(body))
 	if !ok {
 		return "", errIdentity
 	}

@@ -1,4 +1,4 @@
-package stdio
+package mcp
 
 import (
 	"bytes"
@@ -64,7 +64,7 @@ func (id ID) Key() string {
 	case NumberID:
 		return "number:" + string(id.Raw)
 	case StringID:
-		s := unquote(id.Raw)
+		s := Unquote(id.Raw)
 		if strings.ContainsRune(s, utf8.RuneError) {
 			// Decoding maps every invalid sequence to one character; two ids
 			// that differ only there must stay different.
@@ -107,19 +107,48 @@ func ParseEnvelope(data []byte) (Envelope, error) {
 	var e Envelope
 	if !json.Valid(data) {
 		if nesting(data) > MaxDepth {
-			walk(data, e.set)
+			e.scan(data)
 			return e, fmt.Errorf("%w: over %d levels", ErrTooDeep, MaxDepth)
 		}
 		var value json.RawMessage
 		return e, fmt.Errorf("%w: %w", ErrSyntax, json.Unmarshal(data, &value))
 	}
-	walk(data, e.set)
+	e.scan(data)
 	return e, nil
 }
 
+// ScanPrefix looks at the first [PrefixSize] bytes of a message that is not
+// parsed whole. It returns what it saw of the envelope: an ID only if it is
+// complete, Params, Result and Error with what was there of them, so that
+// [Envelope.IsResponse] can tell an answer from a request of the same id. It
+// sees the members of the top level only, never an "id" inside of params or of
+// a string. It checks no more syntax than it needs; of a repeated member the
+// last one seen wins.
+func ScanPrefix(data []byte) Envelope { return Scan(data[:min(len(data), PrefixSize)]) }
+
+// Scan looks at a whole message as ScanPrefix looks at its beginning, some ten
+// times as fast as [ParseEnvelope], which checks every byte. It is for messages
+// that are passed on as they are; its answer for text that is not JSON means
+// nothing.
+func Scan(data []byte) Envelope {
+	var e Envelope
+	e.scan(data)
+	return e
+}
+
+func (e *Envelope) scan(data []byte) {
+	eachMember(data, Span{0, len(data)}, func(name, at Span, complete bool) {
+		e.set(name.Of(data), at.Of(data), complete)
+	})
+}
+
 // set takes one member of the top level.
-func (e *Envelope) set(key string, value []byte, complete bool) {
-	switch key {
+func (e *Envelope) set(name, value []byte, complete bool) {
+	key, ok := plain(name)
+	if !ok {
+		key = []byte(Unquote(name))
+	}
+	switch string(key) {
 	case "id":
 		e.ID = ID{}
 		if complete {
@@ -128,7 +157,7 @@ func (e *Envelope) set(key string, value []byte, complete bool) {
 	case "method":
 		e.HasMethod, e.Method = value[0] == '"', ""
 		if e.HasMethod && complete {
-			e.Method = unquote(value)
+			e.Method = Unquote(value)
 		}
 	case "params":
 		e.Params = value

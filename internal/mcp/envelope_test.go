@@ -1,4 +1,4 @@
-package stdio
+package mcp
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package rawjson
+package mcp
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package stdio
+package mcp
 
 import "errors"
 
@@ -11,14 +11,6 @@ const (
 	// of servers have their id there. Requests of clients built on the
 	// TypeScript or Python SDK have it last and are then refused with id null.
 	PrefixSize = 8192
-
-	// maxHeader bounds one header block, its line ends included.
-	maxHeader = 8192
-
-	// maxFrame is the largest Content-Length that is believed. Skipping a body
-	// by count is right for one that is merely too long; a claim above this is
-	// a mistake, and believing it would swallow the rest of the session.
-	maxFrame = 1 << 30
 )
 
 // Mode is the framing of one message.
