@@ -1,9 +1,9 @@
 package codex
 
 import (
+	"mcpagents/internal/agent"
 	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/provider/codex/turn"
 )
 
 // question is a request of Codex that has no answer yet.
@@ -45,7 +45,7 @@ func (b *bridge) inThread(params []byte) *request {
 			continue
 		}
 		for _, r := range b.open {
-			if r.turn != nil && r.turn.Thread == thread && r.end == turn.Running {
+			if r.turn != nil && r.turn.Thread == thread && r.end == agent.Alive {
 				return r
 			}
 		}

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"time"
 
+	"mcpagents/internal/agent"
 	"mcpagents/internal/agent/job"
 	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
 	"mcpagents/internal/mcp/stdio"
-	"mcpagents/internal/provider/codex/turn"
 )
 
 // Defaults of a Config.
@@ -131,8 +131,8 @@ type bridge struct {
 	jobs         *job.Table
 	jobCalls     int    // calls of ours that ran jobs
 	instance     string // in the ids of those calls
-	threads      turn.Threads
-	ledger       turn.Ledger
+	threads      agent.Threads
+	ledger       agent.Ledger
 	loginInvalid bool
 
 	phase        phase
@@ -175,7 +175,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	b := &bridge{
 		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: proxy.New(), out: proxy.NewOutput(out),
 		client: client, ctx: ctx, open: map[string]*request{}, suppressed: map[string]*request{},
-		awaiting: map[*request]struct{}{}, holding: map[*request]struct{}{}, questions: map[string]question{}, instance: job.NewID(),
+		awaiting: map[*request]struct{}{}, holding: map[*request]struct{}{}, questions: map[string]question{}, ledger: agent.Ledger{Agent: "codex"}, instance: job.NewID(),
 		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
 	}
 	b.jobs = b.newJobs()

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"mcpagents/internal/agent"
 	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/provider/codex/turn"
 )
 
 // maxUnread bounds in bytes what waits for a Codex that does not read. More is
@@ -126,7 +126,7 @@ func (b *bridge) reused(id mcp.ID) {
 		r.poll = nil
 	}
 	r.state = open
-	r.end = turn.Running
+	r.end = agent.Alive
 	b.finish(proxy.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 

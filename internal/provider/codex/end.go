@@ -156,7 +156,7 @@ func (b *bridge) abortOpen() {
 		case r.unauthorized && r.state.wanted():
 			b.failUnauthorized(r)
 		case r.state == finishing || r.state == lapsed:
-			b.log.Info(fmt.Sprintf("recovered %s codex request %s during teardown", r.end, r.id.Raw))
+			b.log.Info(fmt.Sprintf("recovered %s codex request %s during teardown", endWord(r.end), r.id.Raw))
 			b.answerFromEnd(r)
 		case r.job != nil:
 			b.settle(r)

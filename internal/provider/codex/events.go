@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
+	"mcpagents/internal/agent"
 	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/codex/mcpserver"
 )
 
 // fromEvent takes a codex/event. It belongs to the request that it names; those
@@ -15,12 +16,12 @@ func (b *bridge) fromEvent(p proxy.Piece, env mcp.Envelope) {
 	key := correlation(env.Params)
 	r := b.open[key]
 	abandoned := b.ledger.Find(key)
-	var e *turn.Event
+	var e *mcpserver.Event
 	if r != nil || abandoned != nil || b.suppressed[key] != nil {
 		msg, _ := mcp.Lookup(env.Params, "msg")
 		kind, _ := mcp.Lookup(env.Params, "msg", "type")
 		name, _ := mcp.Text(kind.Of(env.Params))
-		e = turn.Parse(name, msg.Of(env.Params))
+		e = mcpserver.Parse(name, msg.Of(env.Params))
 	}
 	refused := e != nil && e.Unauthorized()
 	if !private(key) && !refused {
@@ -45,34 +46,34 @@ func correlation(params []byte) string {
 }
 
 // fromTurn takes an event of a request.
-func (b *bridge) fromTurn(r *request, e *turn.Event, params json.RawMessage) {
+func (b *bridge) fromTurn(r *request, native *mcpserver.Event, params json.RawMessage) {
 	b.alive(r)
 	if r.turn == nil {
 		return
 	}
 	b.learnThread(r, params)
+	e := native.In(&r.said)
 	r.turn.Note(e)
-	record, tell := r.turn.Speech.Hear(e)
-	if tell == "" {
-		tell = turn.Text(e)
-	}
 	switch {
 	case r.job != nil:
-		r.job.Say(record)
-		if tell != "" && r.state == open {
-			r.job.Progress(tell)
+		r.job.Say(e.Commentary)
+		if e.Status != "" && r.state == open {
+			r.job.Progress(e.Status)
 		} else {
 			r.job.Active()
 		}
 	case r.state == open:
-		r.progress.Tell(tell)
+		r.progress.Tell(e.Status)
 	}
-	end := turn.Ends(e.Type)
-	if r.end != turn.Running || end == turn.Running && !e.Unauthorized() {
+	if r.end != agent.Alive || !e.Ends() {
 		return
 	}
-	r.end, r.endKind, r.lastMessage = end, e.Type, e.LastAgentMessage
-	r.unauthorized = r.unauthorized || e.Unauthorized()
+	r.endKind, r.lastMessage = e.Name, e.Answer
+	if e.Kind == agent.Unauthorized {
+		r.unauthorized = true // Codex may still report the turn's own end
+	} else {
+		r.end = e.Kind
+	}
 	b.step(r, ended)
 }
 
@@ -94,9 +95,10 @@ func (b *bridge) learnThread(r *request, params json.RawMessage) {
 
 // fromAbandoned takes an event of a turn that was given up. It is heard of for
 // the last time when it and its commands have ended.
-func (b *bridge) fromAbandoned(key string, t *turn.Turn, e *turn.Event) {
+func (b *bridge) fromAbandoned(key string, t *agent.Record, native *mcpserver.Event) {
+	e := native.In(&mcpserver.Speech{})
 	t.Note(e)
-	if turn.Ends(e.Type) != turn.Running {
+	if e.Kind == agent.Completed || e.Kind == agent.Aborted {
 		t.Over = true
 		b.rememberEnd(key)
 	}
@@ -109,20 +111,20 @@ func (b *bridge) fromAbandoned(key string, t *turn.Turn, e *turn.Event) {
 func (b *bridge) tellProgress(r *request, message []byte) {
 	at, _ := mcp.Lookup(message, "params", "_meta", "progressToken")
 	token := json.RawMessage(at.Of(message))
-	if !turn.ValidToken(token) {
+	if !validToken(token) {
 		return
 	}
 	t := b.cfg.Times
-	r.progress = &turn.Progress{Spacing: t.ProgressInterval, Silence: t.WaitInterval, After: b.after, Age: func() time.Duration {
+	r.progress = &progress{Spacing: t.ProgressInterval, Silence: t.WaitInterval, After: b.after, Age: func() time.Duration {
 		return time.Since(r.turn.Active)
-	}, Send: func(m turn.Message) { b.sendProgress(r, m) }}
+	}, Send: func(m progressMessage) { b.sendProgress(r, m) }}
 	r.progress.Start(token)
 }
 
 // sendProgress queues a message for the client in place of one that has not
 // left. One that came inside a half-written line waits for its end, since that
 // may be the answer.
-func (b *bridge) sendProgress(r *request, m turn.Message) {
+func (b *bridge) sendProgress(r *request, m progressMessage) {
 	b.out.Drop(progressTag{r.key})
 	if b.midLine() {
 		r.held = &m

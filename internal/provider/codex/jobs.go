@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"mcpagents/internal/agent"
 	"mcpagents/internal/agent/job"
 	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/provider/codex/turn"
 )
 
 // newJobs returns the table of the bridge's jobs.
@@ -47,7 +47,7 @@ func (b *bridge) startJob(c *call, m mcp.Message) (*job.Job, job.Answer) {
 }
 
 // newTurn describes the turn of a native call.
-func (b *bridge) newTurn(r *request, name string, message []byte, arguments mcp.Span) *turn.Turn {
+func (b *bridge) newTurn(r *request, name string, message []byte, arguments mcp.Span) *agent.Record {
 	given := mcp.Members(message, arguments)
 	text := func(name string) string {
 		m, _ := mcp.Find(given, name)
@@ -55,7 +55,7 @@ func (b *bridge) newTurn(r *request, name string, message []byte, arguments mcp.
 		return s
 	}
 	now := time.Now()
-	t := &turn.Turn{Tool: name, Started: now, Active: now}
+	t := &agent.Record{Tool: name, Started: now, Active: now}
 	if r.job != nil {
 		t.Job = r.job.ID
 	} else {
@@ -97,7 +97,7 @@ func (b *bridge) finishJob(r *request, env mcp.Envelope) {
 			ThreadID string  `json:"threadId"`
 		} `json:"structuredContent"`
 	}
-	if r.end == turn.Aborted {
+	if r.end == agent.Aborted {
 		r.job.Fail(abortText, "")
 		return
 	}

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"mcpagents/internal/agent"
 	"mcpagents/internal/agent/job"
 	"mcpagents/internal/mcp"
-	"mcpagents/internal/provider/codex/turn"
 )
 
 // given reads the valid arguments of a call.
@@ -58,7 +58,7 @@ func (b *bridge) callLocally(r *request, c *call, m mcp.Message) bool {
 	case toolCancel:
 		b.respond(r, b.jobs.Cancel(id))
 	case toolPeek:
-		b.respond(r, b.peek(turn.Filter{Cwd: g.text("cwd"), Thread: g.text("threadId"), Request: g.text("requestId")}))
+		b.respond(r, b.peek(agent.Filter{Cwd: g.text("cwd"), Thread: g.text("threadId"), Request: g.text("requestId")}))
 	}
 	return true
 }
@@ -81,15 +81,15 @@ func (b *bridge) callStatus(r *request, id string, g given) {
 }
 
 // peek is what the caller may know of running turns.
-func (b *bridge) peek(f turn.Filter) any {
-	var turns []*turn.Turn
+func (b *bridge) peek(f agent.Filter) any {
+	var turns []*agent.Record
 	for _, r := range b.inOrder() {
 		if r.turn != nil && r.state != finishing && r.state != lapsed {
 			turns = append(turns, r.turn)
 		}
 	}
-	p := turn.Look(turns, f, b.ledger.Count())
-	return job.Answer{Text: p.Text(), Structured: mcp.Encode(p)}
+	p := agent.Look(turns, f, b.ledger.Count())
+	return job.Answer{Text: p.Text("codex"), Structured: mcp.Encode(p)}
 }
 
 // after is the bridge's clock for what runs in its event loop.

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"mcpagents/internal/agent"
 	"mcpagents/internal/agent/job"
 	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/provider/codex/turn"
+	"mcpagents/internal/provider/codex/mcpserver"
 )
 
 // request is a request that has no answer yet: one of the client, or the one by
@@ -31,8 +32,8 @@ type request struct {
 	heard  time.Time // of its last own event
 	asking int       // requests of Codex about it that the client has not answered
 
-	end          turn.End // how its turn has ended
-	endKind      string   // the event that said so
+	end          agent.Kind // how its turn has ended, agent.Alive while it runs
+	endKind      string     // the event that said so
 	lastMessage  string
 	unauthorized bool   // an event said that the login is not accepted
 	late         string // which deadline passed, such as "idle timeout (600s)"
@@ -40,10 +41,11 @@ type request struct {
 	native *reply // while it is handled
 	poll   func() // takes back a status call that waits; nil if it is none
 
-	turn     *turn.Turn // nil if it is no turn
-	progress *turn.Progress
-	held     *turn.Message // progress that waits for the end of a line
-	job      *job.Job      // nil for the client's
+	turn     *agent.Record    // nil if it is no turn
+	said     mcpserver.Speech // of the turn
+	progress *progress
+	held     *progressMessage // progress that waits for the end of a line
+	job      *job.Job         // nil for the client's
 }
 
 // reply is an answer of Codex.

@@ -3,9 +3,9 @@ package codex
 import (
 	"fmt"
 
+	"mcpagents/internal/agent"
 	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
-	"mcpagents/internal/provider/codex/turn"
 )
 
 // This file holds what the transitions do.
@@ -103,7 +103,7 @@ func (b *bridge) confirm(r *request) {
 		b.log.Debug("cancellation confirmed by " + r.endKind)
 		return
 	}
-	if r.end == turn.Complete {
+	if r.end == agent.Completed {
 		r.job.Canceled("completed after cancellation was requested (" + r.endKind + "; result discarded)")
 	} else {
 		r.job.Canceled("canceled (confirmed by " + r.endKind + ")")
@@ -120,7 +120,7 @@ func (b *bridge) discard(r *request) {
 // recoverAnswer answers r from the event that ended its turn, because Codex
 // has not.
 func (b *bridge) recoverAnswer(r *request) {
-	b.log.Info(fmt.Sprintf("settled %s codex request from terminal event for request %s (thread_id=%s)", r.end, r.id.Raw, r.threadID()))
+	b.log.Info(fmt.Sprintf("settled %s codex request from terminal event for request %s (thread_id=%s)", endWord(r.end), r.id.Raw, r.threadID()))
 	b.suppress(r)
 	b.answerFromEnd(r)
 }
@@ -130,10 +130,10 @@ func (b *bridge) answerFromEnd(r *request) {
 	switch {
 	case r.unauthorized:
 		b.failUnauthorized(r)
-	case r.end == turn.Complete && r.job != nil:
+	case r.end == agent.Completed && r.job != nil:
 		b.settle(r)
 		r.job.Complete(r.lastMessage)
-	case r.end == turn.Complete:
+	case r.end == agent.Completed:
 		b.respond(r, turnResult(r.lastMessage, r.threadID()))
 	case r.job != nil:
 		b.settle(r)
@@ -141,6 +141,17 @@ func (b *bridge) answerFromEnd(r *request) {
 	default:
 		b.respondError(r, mcp.CodeAborted, "mcp-agents: "+abortText+" Any writes it made are in the tree; verify the workspace before you repeat it."+r.inThread())
 	}
+}
+
+// endWord is the log's word for the end of a turn.
+func endWord(end agent.Kind) string {
+	switch end {
+	case agent.Completed:
+		return "completed"
+	case agent.Aborted:
+		return "aborted"
+	}
+	return "terminal" // by an event that is no end of its own
 }
 
 const abortText = "codex reported turn_aborted: the turn did not complete."
@@ -171,7 +182,7 @@ func (b *bridge) deliver(r *request) {
 	case r.job != nil:
 		b.finishJob(r, n.env)
 	default:
-		if r.end == turn.Aborted {
+		if r.end == agent.Aborted {
 			b.log.Warn(fmt.Sprintf("WARNING native codex response settled aborted request %s; forwarding unchanged (thread_id=%s)", r.id.Raw, r.threadID()))
 		}
 		if r.method == "tools/list" && n.env.Result != nil {

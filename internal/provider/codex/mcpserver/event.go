@@ -1,6 +1,12 @@
-package turn
+// Package mcpserver reads what codex mcp-server writes: its events of the native
+// protocol, in the terms of package agent.
+package mcpserver
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"mcpagents/internal/agent"
+)
 
 // Event is what is read of an event of Codex. Members of another type than
 // expected are as if they were absent.
@@ -54,7 +60,7 @@ type Step struct {
 func Parse(kind string, msg []byte) *Event {
 	e := &Event{}
 	if known(kind) {
-		// What does not fit its type stays empty; the rest is read all the same.
+		// What does not fit its type stays empty; the rest is read anyway.
 		_ = json.Unmarshal(msg, e)
 	}
 	e.Type = kind
@@ -63,40 +69,40 @@ func Parse(kind string, msg []byte) *Event {
 
 func known(kind string) bool {
 	_, ok := texts[kind]
-	return ok || Ends(kind) != Running || kind == "error" || speaks(kind)
+	return ok || ends(kind) != agent.Alive || kind == "error" || speaks(kind)
 }
 
-// End says how a turn has ended.
-type End uint8
-
-const (
-	Running End = iota
-	Complete
-	Aborted
-)
-
-// Ends returns how an event of the kind ends its turn, Running if it does not.
-func Ends(kind string) End {
+// ends returns how an event of the kind ends its turn, agent.Alive if it does not.
+func ends(kind string) agent.Kind {
 	switch kind {
 	case "task_complete", "turn_complete":
-		return Complete
+		return agent.Completed
 	case "turn_aborted":
-		return Aborted
+		return agent.Aborted
 	}
-	return Running
+	return agent.Alive
 }
 
-func (e End) String() string {
-	switch e {
-	case Complete:
-		return "completed"
-	case Aborted:
-		return "aborted"
-	}
-	return "terminal" // by an event that is no end of its own
-}
-
-// Unauthorized reports whether the event says that the login is not accepted.
+// Unauthorized reports whether the event states that the login is not accepted.
 func (e *Event) Unauthorized() bool {
 	return e.Type == "error" && string(e.ErrorInfo) == `"unauthorized"`
+}
+
+// In returns what the event means for its turn. said is what the agent has said
+// in that turn; it takes the event in.
+func (e *Event) In(said *Speech) agent.Event {
+	out := agent.Event{Kind: ends(e.Type), Name: e.Type, Answer: e.LastAgentMessage}
+	out.Commentary, out.Status = said.Hear(e)
+	if out.Status == "" {
+		out.Status = Text(e)
+	}
+	switch {
+	case e.Type == "exec_command_begin":
+		out.Kind, out.Command = agent.CommandStarted, e.CallID
+	case e.Type == "exec_command_end":
+		out.Kind, out.Command = agent.CommandEnded, e.CallID
+	case e.Unauthorized():
+		out.Kind = agent.Unauthorized
+	}
+	return out
 }

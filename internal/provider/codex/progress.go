@@ -1,4 +1,4 @@
-package turn
+package codex
 
 import (
 	"encoding/json"
@@ -10,25 +10,25 @@ import (
 	"mcpagents/internal/agent/job"
 )
 
-// Label begins every message about Codex.
-const Label = "Codex: "
+// progressLabel begins every message about Codex.
+const progressLabel = "Codex: "
 
 // maxMessage is the longest message, in code points.
 const maxMessage = 200
 
-// Clock calls a function when a time has passed, unless it is taken back.
-type Clock func(time.Duration, func()) (cancel func())
+// clock calls a function when a time has passed, unless it is taken back.
+type clock func(time.Duration, func()) (cancel func())
 
-// Progress is what a blocking caller is told while its turn runs: statuses, at
+// progress is what a blocking caller is told while its turn runs: statuses, at
 // most one in a spacing, the latest of which wins, and a notice when nothing was
 // told for a while. It is nil-safe: a caller without a token is told nothing.
-type Progress struct {
+type progress struct {
 	// Spacing is the least time between two statuses, Silence the longest
 	// without any message; 0 switches the notice off.
 	Spacing, Silence time.Duration
-	After            Clock
+	After            clock
 	// Send delivers a message; it replaces one that has not left.
-	Send func(Message)
+	Send func(progressMessage)
 	// Age is how long ago the turn's last event was.
 	Age func() time.Duration
 
@@ -41,16 +41,16 @@ type Progress struct {
 	quiet   func() // for the notice
 }
 
-// Message is the params of a progress notification.
-type Message struct {
+// progressMessage is the params of a progress notification.
+type progressMessage struct {
 	ProgressToken json.RawMessage `json:"progressToken"`
 	Progress      int             `json:"progress"`
 	Message       string          `json:"message"`
 }
 
-// ValidToken reports whether a progress token is one: a string or a finite
+// validToken reports whether a progress token is one: a string or a finite
 // number.
-func ValidToken(raw json.RawMessage) bool {
+func validToken(raw json.RawMessage) bool {
 	if len(raw) == 0 || !json.Valid(raw) {
 		return false
 	}
@@ -62,17 +62,17 @@ func ValidToken(raw json.RawMessage) bool {
 }
 
 // Start begins to tell the caller with the token, which must be valid.
-func (p *Progress) Start(token json.RawMessage) {
+func (p *progress) Start(token json.RawMessage) {
 	p.token = token
 	p.listen()
 }
 
 // Tell takes a text of the turn, empty for none.
-func (p *Progress) Tell(text string) {
+func (p *progress) Tell(text string) {
 	if p == nil || text == "" {
 		return
 	}
-	message := job.Message(Label+text, maxMessage)
+	message := job.Message(progressLabel+text, maxMessage)
 	newest := p.last
 	if p.pending != "" {
 		newest = p.pending
@@ -96,20 +96,20 @@ func (p *Progress) Tell(text string) {
 	p.pending = message
 }
 
-func (p *Progress) status(message string) {
+func (p *progress) status(message string) {
 	p.ready = time.Now().Add(p.Spacing)
 	p.send(message)
 }
 
-func (p *Progress) send(message string) {
+func (p *progress) send(message string) {
 	p.count++
 	p.last = message
 	p.listen()
-	p.Send(Message{p.token, p.count, message})
+	p.Send(progressMessage{p.token, p.count, message})
 }
 
 // listen waits for the silence after a message.
-func (p *Progress) listen() {
+func (p *progress) listen() {
 	if p.Silence <= 0 {
 		return
 	}
@@ -117,12 +117,12 @@ func (p *Progress) listen() {
 		p.quiet()
 	}
 	p.quiet = p.After(p.Silence, func() {
-		p.send(Label + fmt.Sprintf("still running; last activity %ds ago", int(p.Age()/time.Second)))
+		p.send(progressLabel + fmt.Sprintf("still running; last activity %ds ago", int(p.Age()/time.Second)))
 	})
 }
 
 // Stop ends the telling.
-func (p *Progress) Stop() {
+func (p *progress) Stop() {
 	if p == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package turn
+package agent
 
 import "slices"
 

@@ -1,4 +1,4 @@
-package turn
+package agent
 
 import (
 	"cmp"
@@ -38,10 +38,10 @@ type Peek struct {
 }
 
 // Look returns the turns that the filter selects, the longest running first.
-func Look(turns []*Turn, f Filter, abandoned int) Peek {
+func Look(turns []*Record, f Filter, abandoned int) Peek {
 	p := Peek{Turns: []Row{}, Abandoned: abandoned}
-	turns = slices.DeleteFunc(slices.Clone(turns), func(t *Turn) bool { return !f.selects(t) })
-	slices.SortStableFunc(turns, func(a, b *Turn) int {
+	turns = slices.DeleteFunc(slices.Clone(turns), func(t *Record) bool { return !f.selects(t) })
+	slices.SortStableFunc(turns, func(a, b *Record) int {
 		return cmp.Or(seconds(b.Started)-seconds(a.Started), strings.Compare(a.Request+a.Job, b.Request+b.Job))
 	})
 	for _, t := range turns {
@@ -56,7 +56,7 @@ func Look(turns []*Turn, f Filter, abandoned int) Peek {
 }
 
 // selects does not hide a turn whose directory is not known.
-func (f Filter) selects(t *Turn) bool {
+func (f Filter) selects(t *Record) bool {
 	return (f.Cwd == "" || t.Cwd == "" || bare(t.Cwd) == bare(f.Cwd)) &&
 		(f.Thread == "" || t.Thread == f.Thread) &&
 		(f.Request == "" || t.Request == f.Request)
@@ -70,7 +70,7 @@ func bare(path string) string {
 	return path
 }
 
-func (t *Turn) row() Row {
+func (t *Record) row() Row {
 	r := Row{RequestID: t.Request, Tool: t.Tool, State: "running", ThreadID: t.Thread, Cwd: t.Cwd, Sandbox: t.Sandbox, JobID: t.Job,
 		ElapsedSeconds: seconds(t.Started), LastActivitySeconds: seconds(t.Active)}
 	if t.Canceling {
@@ -86,14 +86,14 @@ func (t *Turn) row() Row {
 
 func seconds(since time.Time) int { return int(time.Since(since) / time.Second) }
 
-// Text says in words what p holds.
-func (p Peek) Text() string {
+// Text describes p in words; agent names whose turns they are, such as codex.
+func (p Peek) Text(agent string) string {
 	var b strings.Builder
 	if p.Count == 0 {
-		b.WriteString("No codex turn of this connection matches. That is not evidence that the work is finished or that " +
+		b.WriteString("No " + agent + " turn of this connection matches. That is not evidence that the work is finished or that " +
 			"nothing is being written: look at the working tree.")
 	} else {
-		fmt.Fprintf(&b, "%d codex turn(s) under way.", p.Count)
+		fmt.Fprintf(&b, "%d %s turn(s) under way.", p.Count, agent)
 	}
 	for _, r := range p.Turns {
 		fmt.Fprintf(&b, "\n- %s %s for %ds, last activity %ds ago", r.Tool, r.State, r.ElapsedSeconds, r.LastActivitySeconds)
