@@ -123,11 +123,20 @@ test-compose: build ## start each service of compose.yaml with docker compose, a
 	  go test -count=1 -timeout 10m ./internal/e2e/acceptance -run '^TestCompose'
 
 .PHONY: test
-test: build ## run every suite with the race detector, the docker suites where an engine can be had
+test: build ## run every suite: the unit tier, then the system tier, with an engine where one can be had
 	@$(call with_engine,$(MAKE) images,echo "test: no engine: the docker suites are skipped; the local runtime is tested" >&2)
 	@echo "go vet ./..." >&2
 	@go vet ./...
 	@.ci/test.sh
+
+.PHONY: test-unit
+test-unit: ## run the unit tier: every package but those that run the built program, with the race detector
+	@.ci/test.sh unit
+
+.PHONY: test-system
+test-system: build ## run the system tier: the built program, on both runtimes, one package at a time (MCP_AGENTS_FULL=1: all of it)
+	@$(call with_engine,$(MAKE) images,echo "test: no engine: the docker suites are skipped; the local runtime is tested" >&2)
+	@.ci/test.sh system
 
 .PHONY: ci-harness
 ci-harness: build ## run the pipelines of docs/examples here, against the scripted model; ends with ci-harness: ok
@@ -155,7 +164,7 @@ fuzz: ## run each fuzz target for FUZZTIME (default 20000x: that many inputs)
 .PHONY: faults
 faults: build ## make every fault ROUNDS times and print what it left (default 20)
 	@$(call with_engine,$(MAKE) images,echo "faults: no engine: on the local runtime only" >&2)
-	@go test ./internal/e2e/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -parallel 2 -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
+	@MCP_AGENTS_FULL=1 go test ./internal/e2e/acceptance -run '^TestFaults$$' -rounds $(ROUNDS) -slack 2s -parallel 2 -count=1 -v -timeout $$(( $(ROUNDS) * 6 + 10 ))m
 
 .PHONY: soak
 soak: build ## play CALLS calls of Codex over one connection on each runtime and print what was left (default 2000)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"mcpagents/internal/testkit/images"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -32,13 +34,7 @@ type pipeline struct {
 
 func newPipeline(t *testing.T, scenario string) pipeline {
 	t.Helper()
-	image := os.Getenv("MCP_AGENTS_TEST_IMAGE_CODEX")
-	if image == "" || exec.Command("docker", "image", "inspect", image).Run() != nil {
-		if os.Getenv("MCP_AGENTS_REQUIRE_ENGINE") != "" {
-			t.Fatalf("an engine is required, but image %q cannot be found with it: use `make test`", image)
-		}
-		t.Skip("no engine or no image: `make test` makes both where they can be had")
-	}
+	image := images.Codex(t)
 	dir, err := os.MkdirTemp("", "mcp-agents-call-docker-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })

@@ -24,6 +24,7 @@ import (
 
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/testkit/images"
 )
 
 // authority makes a certificate authority and a server's certificate of it.
@@ -117,13 +118,7 @@ func FuzzCheck(f *testing.F) {
 // In a real sandbox curl reaches a server of the operator's authority, and not
 // without it; the image's own authorities stay.
 func TestInSandbox(t *testing.T) {
-	image := os.Getenv("MCP_AGENTS_TEST_IMAGE_CODEX")
-	if image == "" {
-		if os.Getenv("MCP_AGENTS_REQUIRE_ENGINE") != "" {
-			t.Fatal("MCP_AGENTS_REQUIRE_ENGINE is set, but no image is named in MCP_AGENTS_TEST_IMAGE_CODEX: use `make test`")
-		}
-		t.Skip("no engine: `make test` sets MCP_AGENTS_TEST_IMAGE_CODEX where there is one")
-	}
+	image := images.Codex(t)
 	ca, _, cert := authority(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"testing"
 
+	"mcpagents/internal/testkit/images"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -44,7 +46,7 @@ func newAgyBuild(t *testing.T) *agyBuild {
 	b.sum = b.sumOf(t, "agy")
 	dockerfile := "ARG BASE\nFROM $BASE\nCOPY agy agy.tar.gz none.tar.gz /srv/\nRUN printf '#!/bin/sh\\n' >/usr/local/sbin/apt-get && chmod +x /usr/local/sbin/apt-get\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644))
-	output(t, "docker", "build", "-q", "--build-arg", "BASE="+claudeImage(t), "-t", b.base, dir)
+	output(t, "docker", "build", "-q", "--build-arg", "BASE="+images.Claude(t), "-t", b.base, dir)
 	return b
 }
 

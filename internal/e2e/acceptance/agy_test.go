@@ -5,7 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/images"
 
 	"github.com/stretchr/testify/require"
 )
@@ -14,7 +15,7 @@ import (
 func fakeToolImage(t *testing.T) string {
 	t.Helper()
 	const tag = "mcp-agents-test/fakeclaude:latest"
-	base := claudeImage(t)
+	base := images.Claude(t)
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "fake"), "mcpagents/internal/testkit/fakeclaude")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -37,7 +38,7 @@ func TestAgyInAContainer(t *testing.T) {
 	c := s.start(t)
 	c.initialize()
 	call := func(prompt string) toolAnswer {
-		return c.tool("gemini", map[string]any{"prompt": prompt, "timeout_ms": 20000})
+		return c.tool("gemini", map[string]any{"prompt": prompt, "timeout_ms": 600000})
 	}
 	require.Equal(t, "plain", call("plain").text)
 	a := call(`[{"do":"write","path":"` + s.workspace + `/x"}]`)
@@ -57,11 +58,9 @@ func TestAgyMissingLoginStartsNothing(t *testing.T) {
 	s.env = []string{"ANTIGRAVITY_API_KEY=", "GEMINI_API_KEY=", "GOOGLE_API_KEY="}
 	c := s.start(t)
 	c.initialize()
-	began := time.Now()
 	a := c.tool("gemini", map[string]any{"prompt": "x"})
 	require.True(t, a.IsError)
 	require.Contains(t, a.text, "agy login is missing")
-	require.Less(t, time.Since(began), time.Second)
 	require.Empty(t, s.containers(t, c.cmd.Process.Pid))
 	s.gone(t, c)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/images"
 )
 
 // borrower is a client of a front end that borrows browsers.
@@ -56,7 +57,7 @@ func fakeBrowserParts(t *testing.T) (helper, tool string) {
 func fakeBrowserImage(t *testing.T) string {
 	t.Helper()
 	const tag = "mcp-agents-test/fakebrowser:latest"
-	base := codexImage(t)
+	base := images.Codex(t)
 	dir, remove, err := frontend.Programs("mcp-agents-fakebrowser-", map[string]string{
 		"chrome-devtools-mcp": "mcpagents/internal/testkit/fakedevtools", "chromium-headless-shell": "mcpagents/internal/testkit/fakechromium"})
 	require.NoError(t, err)
@@ -204,12 +205,13 @@ func (b *borrower) requireOne() {
 	}
 }
 
-// limit is what the end of everything may take. A helper is left no grace.
-func (b *borrower) limit() time.Duration {
+// limit is what the end of everything may take, and longer. A helper is left no
+// grace.
+func (b *borrower) limit(longer time.Duration) time.Duration {
 	if b.s.runtime == "docker" {
-		return grace + *slack + b.s.slowestLook
+		longer += grace
 	}
-	return *slack + b.s.slowestLook
+	return b.s.limit(longer)
 }
 
 // clean waits until nothing is left.
@@ -219,7 +221,7 @@ func (b *borrower) clean(t *testing.T, limit time.Duration) (time.Duration, left
 		if took := time.Since(b.since); l.count() == 0 || took > limit {
 			return took, l
 		}
-		time.Sleep(10 * time.Millisecond) // the machine does not tell when something went
+		time.Sleep(lookInterval) // the machine does not tell when something went
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 )
 
 // outerCLI is a real CLI that runs on this machine, as a user's does, with our
@@ -92,11 +94,11 @@ func (o *outerCLI) run(t *testing.T, input string, argv ...string) []map[string]
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	// The control of what is said below of nothing left: a sandbox is seen while the CLI works.
-	require.Eventually(t, func() bool { return len(o.sandboxes(t)) > 0 }, time.Minute, 20*time.Millisecond)
+	wait.Until(t, func() bool { return len(o.sandboxes(t)) > 0 })
 	select {
 	case err := <-ended:
 		require.NoError(t, err, "%s%s", stdout.String(), stderr.String())
-	case <-time.After(2 * time.Minute):
+	case <-time.After(wait.Limit):
 		require.NoError(t, cmd.Process.Kill())
 		<-ended
 		require.FailNow(t, "the CLI does not end", "%s%s", stdout.String(), stderr.String())
@@ -124,10 +126,10 @@ func (o *outerCLI) sandboxes(t *testing.T) []string {
 func (o *outerCLI) requireNothingLeft(t *testing.T) {
 	t.Helper()
 	var found []string
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		found = append(o.marked(0), o.sandboxes(t)...)
 		return len(found) == 0
-	}, 20*time.Second, 50*time.Millisecond, "%s", found)
+	}, "%s", found)
 }
 
 // jobScript is a conversation with the job tools: the start, as many polls as a
@@ -147,8 +149,8 @@ func inside(directive string) string { return `\u005b[` + directive + `]\u005d` 
 // TestCodexAsksClaude: the real Codex, configured by our setup, has the
 // workspace reviewed by the real Claude Code.
 func TestCodexAsksClaude(t *testing.T) {
-	codex := filepath.Join(fromImage(t, codexImage(t), "/opt/codex"), "bin", "codex")
-	o := outer(t, claudeImage(t))
+	codex := filepath.Join(fromImage(t, images.Codex(t), "/opt/codex"), "bin", "codex")
+	o := outer(t, images.Claude(t))
 	config := filepath.Join(o.login, "config.toml")
 	require.NoError(t, os.WriteFile(config, []byte(fmt.Sprintf("openai_base_url = %q\ncheck_for_update_on_startup = false\n"+
 		"[features]\napps = false\nhooks = false\nplugins = false\n[analytics]\nenabled = false\n", o.model+"/v1")), 0o600))
@@ -192,8 +194,8 @@ func TestCodexAsksClaude(t *testing.T) {
 // TestClaudeAsksCodex: the other way round. Claude Code finds the server in the
 // project's own file.
 func TestClaudeAsksCodex(t *testing.T) {
-	claude := fromImage(t, claudeImage(t), "/opt/claude/claude")
-	o := outer(t, codexImage(t))
+	claude := fromImage(t, images.Claude(t), "/opt/claude/claude")
+	o := outer(t, images.Codex(t))
 	o.setUp(t, "claude-code")
 	o.env = append(o.env, "ANTHROPIC_API_KEY=made-up", "ANTHROPIC_BASE_URL="+o.model, "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"mcpagents/internal/testkit/wait"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,7 +39,7 @@ func newLessor(t *testing.T) *lessor {
 	t.Cleanup(func() {
 		_ = l.user.Process.Kill()
 		<-ended
-		require.Eventually(t, func() bool { return len(l.keepers()) == 0 }, time.Minute, 50*time.Millisecond, "keepers are left: %v", l.keepers())
+		wait.Until(t, func() bool { return len(l.keepers()) == 0 }, "keepers are left: %v", l.keepers())
 	})
 	return l
 }
@@ -159,7 +161,7 @@ func TestBrowserLeaseEndsWithItsUser(t *testing.T) {
 	_, err := net.DialTimeout("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(first)), time.Second)
 	require.Error(t, err, "the first is gone")
 	require.NoError(t, l.user.Process.Kill())
-	require.Eventually(t, func() bool { return len(l.keepers()) == 0 }, time.Minute, 50*time.Millisecond)
+	wait.Until(t, func() bool { return len(l.keepers()) == 0 })
 	status, _, _ = l.run("status", "--session", l.session)
 	require.Equal(t, 69, status)
 }

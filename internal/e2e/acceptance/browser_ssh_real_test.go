@@ -65,7 +65,7 @@ func TestLeaseOverSSHRealParts(t *testing.T) {
 	b.open(host(port)) // in another browser
 	b.begin()
 	closeInput(b.client)
-	require.Equal(t, 0, b.exit(30*time.Second))
+	require.Equal(t, 0, b.exit())
 	x.requireClean(t, b)
 }
 

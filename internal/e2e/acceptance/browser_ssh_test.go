@@ -9,7 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/wait"
 
 	"github.com/stretchr/testify/require"
 )
@@ -63,7 +64,7 @@ func (x *sshBox) profiles(t *testing.T) []string {
 
 func (x *sshBox) requireClean(t *testing.T, b *borrower) {
 	t.Helper()
-	_, l := b.clean(t, 20*time.Second)
+	_, l := b.clean(t, wait.Limit)
 	require.Zero(t, l.count(), l.String())
 	require.Empty(t, x.profiles(t))
 }
@@ -79,13 +80,13 @@ func TestLeaseOverSSH(t *testing.T) {
 		first := b.answer(b.call("")).text()
 		require.Contains(t, first, "/devtools/browser/id-")
 		require.Len(t, x.profiles(t), 1, "the observer sees a profile")
-		require.Eventually(t, func() bool { return len(b.lent()) == 0 && len(x.profiles(t)) == 0 }, 20*time.Second, 20*time.Millisecond)
+		wait.Until(t, func() bool { return len(b.lent()) == 0 && len(x.profiles(t)) == 0 })
 		second := b.answer(b.call("")).text()
 		require.Contains(t, second, "/devtools/browser/id-")
 		require.NotEqual(t, first, second)
 		b.begin()
 		closeInput(b.client)
-		require.Equal(t, 0, b.exit(30*time.Second))
+		require.Equal(t, 0, b.exit())
 		x.requireClean(t, b)
 		log, err := os.ReadFile(filepath.Join(x.dir, "log"))
 		require.NoError(t, err)
@@ -99,7 +100,7 @@ func TestLeaseOverSSH(t *testing.T) {
 			require.Contains(t, b.answer(b.call("")).text(), "/devtools/browser/id-")
 			b.begin()
 			sends(sig)(b)
-			require.Equal(t, 128+int(sig), b.exit(30*time.Second))
+			require.Equal(t, 128+int(sig), b.exit())
 			x.requireClean(t, b)
 		})
 	}
@@ -108,12 +109,12 @@ func TestLeaseOverSSH(t *testing.T) {
 		b := x.borrow(t)
 		require.Contains(t, b.answer(b.call("")).text(), "/devtools/browser/id-")
 		b.killOne(" -M ", syscall.SIGKILL)
-		require.Eventually(t, func() bool { return len(x.profiles(t)) == 0 }, 20*time.Second, 20*time.Millisecond, "the box cleans up")
+		wait.Until(t, func() bool { return len(x.profiles(t)) == 0 }, "the box cleans up")
 		require.Regexp(t, "^browser_lease_replaced .*call was not executed", b.toldOf(b.answer(b.call(""))))
 		require.Contains(t, b.answer(b.call("")).text(), "/devtools/browser/id-")
 		b.begin()
 		closeInput(b.client)
-		require.Equal(t, 0, b.exit(30*time.Second))
+		require.Equal(t, 0, b.exit())
 		x.requireClean(t, b)
 	})
 	for _, c := range []struct {
@@ -132,7 +133,7 @@ func TestLeaseOverSSH(t *testing.T) {
 			require.Regexp(t, "(?s)"+c.told, b.toldOf(b.answer(b.call(""))))
 			b.begin()
 			closeInput(b.client)
-			require.Equal(t, 0, b.exit(30*time.Second))
+			require.Equal(t, 0, b.exit())
 			x.requireClean(t, b)
 		})
 	}

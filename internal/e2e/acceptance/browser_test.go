@@ -21,19 +21,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 )
 
 // browserSetting is a setting with the real tool server and the real browser,
 // without a network.
 func browserSetting(t *testing.T, args ...string) *setting {
 	t.Helper()
-	tools, chromium := os.Getenv("MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS"), os.Getenv("MCP_AGENTS_TEST_IMAGE_CHROMIUM")
-	if tools == "" || chromium == "" {
-		if os.Getenv("MCP_AGENTS_REQUIRE_BROWSER") != "" {
-			t.Fatal("the browser's images are required, but not named: use `make test-browser`")
-		}
-		t.Skip("no browser images: `make test-browser` builds them where there is an engine")
-	}
+	tools, chromium := images.Browser(t)
 	s := newSetting(t, "docker", tools)
 	s.args = append([]string{"--provider", "browser", "--browser_image", chromium, "--browser_network", "none", "--browser_viewport", "800x600",
 		"--handshake_timeout", "60", "--stop_grace", "1"}, args...)
@@ -191,9 +187,8 @@ func TestBrowserWorks(t *testing.T) {
 	require.Greater(t, info.Size(), int64(1000))
 
 	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(20*time.Second))
-	_, left := s.clean(t, c.cmd.Process.Pid, time.Now(), *slack)
-	require.Zero(t, left.count(), left.String())
+	require.Zero(t, c.exit())
+	s.requireNothing(t, c.cmd.Process.Pid)
 }
 
 func ownerUID(t *testing.T, path string) uint32 {
@@ -253,7 +248,7 @@ func TestBrowserReplaced(t *testing.T) {
 	c.signalBrowser("KILL")
 	// What is started while init still ends the leased one's processes ends with them, so that one try may not do.
 	tries := 0
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		if exec.Command("docker", "exec", box, "sh", "-c", "grep -qi ':"+hexPort(t, port)+" .* 0A ' /proc/net/tcp").Run() == nil {
 			return true
 		}
@@ -262,7 +257,7 @@ func TestBrowserReplaced(t *testing.T) {
 				"--user-data-dir=/tmp/other"+strconv.Itoa(tries), "--disable-dev-shm-usage", "data:text/html,<title>a stranger</title>").Run()
 		}
 		return false
-	}, time.Minute, 100*time.Millisecond, "the stranger listens")
+	}, "the stranger listens")
 	refused := c.browserTool("list_pages", nil).tool(t)
 	require.True(t, refused.IsError)
 	require.Equal(t, "browser_lease_replaced", refused.StructuredContent.Code)
@@ -364,7 +359,7 @@ func TestBrowserAllowedPatterns(t *testing.T) {
 	}
 	s := browserSetting(t, "--browser_allowed_url_pattern", "http://127.0.0.1:*/*")
 	refused := s.start(t)
-	require.Equal(t, 1, refused.exit(20*time.Second))
+	require.Equal(t, 1, refused.exit())
 	require.Contains(t, refused.stderr.String(), "control port")
 }
 
@@ -416,11 +411,9 @@ func TestBrowserFrontEndKilled(t *testing.T) {
 			c := s.start(t)
 			c.initialize()
 			before(c)
-			require.Eventually(t, func() bool { return len(s.containers(t, c.cmd.Process.Pid)) == 2 }, time.Minute, 10*time.Millisecond, "the look sees them")
+			wait.Until(t, func() bool { return len(s.containers(t, c.cmd.Process.Pid)) == 2 }, "the look sees them")
 			require.NoError(t, c.cmd.Process.Kill())
-			took, left := s.clean(t, c.cmd.Process.Pid, time.Now(), time.Second+*slack)
-			require.Zero(t, left.count(), left.String())
-			t.Log("gone after", took.Round(time.Millisecond))
+			s.requireNothing(t, c.cmd.Process.Pid)
 		})
 	}
 }

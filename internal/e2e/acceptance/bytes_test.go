@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"mcpagents/internal/testkit/wait"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -48,7 +50,7 @@ func TestNativeStreamPassesByteForByte(t *testing.T) {
 			c.initialize()
 			c.codex(script(`{"do":"file","path":"`+file+`"}`, `{"do":"answer","text":"end"}`), nil)
 			var got bytes.Buffer
-			timeout := time.After(60 * time.Second)
+			timeout := time.After(wait.Limit)
 			for got.Len() < len(want) {
 				select {
 				case line, ok := <-c.lines:
@@ -64,7 +66,7 @@ func TestNativeStreamPassesByteForByte(t *testing.T) {
 				for range c.lines { //nolint:revive // take the rest
 				}
 			}()
-			require.Zero(t, c.exit(10*time.Second))
+			require.Zero(t, c.exit())
 		})
 	}
 }

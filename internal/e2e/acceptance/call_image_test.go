@@ -7,29 +7,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 
 	"github.com/stretchr/testify/require"
-
-	"mcpagents/internal/version"
 )
 
 // The image alone runs a scripted call: its model cannot be a program of the
 // host, since the host has none.
 func TestScriptedCallInTheImage(t *testing.T) {
-	image := os.Getenv("MCP_AGENTS_TEST_IMAGE")
-	if image == "" {
-		image = "mcp-agents:" + version.Version
-	}
-	s := newSetting(t, "docker", codexImage(t))
+	image := images.FrontEnd()
+	s := newSetting(t, "docker", images.Codex(t))
 	scenario := filepath.Join(s.workspace, "scenario.json")
 	for _, tt := range []struct {
 		name, scenario, deadline string
 		status                   int
 		stdout                   string
 	}{
-		{"an answer", `{"steps": [{"exec": {"cmd": "echo made >made.txt"}}], "final": "made it"}`, "60", 0, "made it\n"},
-		{"a deadline", `{"steps": [{"exec": {"cmd": "sleep 600"}}], "final": "never"}`, "4", 124, ""},
+		{"an answer", `{"steps": [{"exec": {"cmd": "echo made >made.txt"}}], "final": "made it"}`, "600", 0, "made it\n"},
+		{"a deadline", `{"steps": [{"exec": {"cmd": "sleep 600"}}], "final": "never"}`, "8", 124, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(scenario, []byte(tt.scenario), 0o644))
@@ -40,12 +37,12 @@ func TestScriptedCallInTheImage(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			require.NoError(t, cmd.Start())
-			require.Eventually(t, func() bool { return models(t, image) > 0 }, 30*time.Second, 50*time.Millisecond, "the check for what is left sees the model")
+			wait.Until(t, func() bool { return models(t, image) > 0 }, "the check for what is left sees the model")
 			_ = cmd.Wait()
 			require.Equal(t, tt.status, cmd.ProcessState.ExitCode(), stderr.String())
 			require.Equal(t, tt.stdout, stdout.String())
 			require.FileExists(t, filepath.Join(s.workspace, "out", "result.json"))
-			require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 && models(t, image) == 0 }, 10*time.Second, 50*time.Millisecond)
+			wait.Until(t, func() bool { return len(sharing(t, s.workspace)) == 0 && models(t, image) == 0 })
 		})
 	}
 	require.True(t, exists(s.workspace, "made.txt"))

@@ -9,30 +9,18 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 )
-
-// claudeImage is the image with the real Claude Code, see codexImage.
-func claudeImage(t *testing.T) string {
-	t.Helper()
-	image := os.Getenv("MCP_AGENTS_TEST_IMAGE_CLAUDE")
-	if image == "" || exec.Command("docker", "image", "inspect", image).Run() != nil {
-		if os.Getenv("MCP_AGENTS_REQUIRE_ENGINE") != "" {
-			t.Fatalf("an engine is required, but image %q cannot be found with it: use `make test`", image)
-		}
-		t.Skip("no engine or no image: `make test` makes both where they can be had")
-	}
-	return image
-}
 
 // realClaude is a setting with the real Claude Code and the scripted model.
 func realClaude(t *testing.T, more ...string) *setting {
 	t.Helper()
-	image := claudeImage(t)
+	image := images.Claude(t)
 	m := frontend.StartModel(t, built.agents, image)
 	s := newSetting(t, "docker", image)
 	credentials := fmt.Sprintf(`{"claudeAiOauth":{"accessToken":%q,"refreshToken":"r","expiresAt":4102444800000,"scopes":["user:inference"],"subscriptionType":"max"}}`, s.secret)
@@ -109,9 +97,8 @@ func (c *client) jobEnd(id string) toolAnswer {
 func (s *setting) gone(t *testing.T, c *client) {
 	t.Helper()
 	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(10*time.Second))
-	took, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 10*time.Second)
-	require.Zero(t, l.count(), "after %s: %s", took, l)
+	require.Zero(t, c.exit())
+	s.requireNothing(t, c.cmd.Process.Pid)
 }
 
 func TestClaudeAnswers(t *testing.T) {
@@ -231,9 +218,9 @@ func TestTrustedWorkspaceRunsItsOwn(t *testing.T) {
 // inToolCall waits until a command of the model runs in the setting's sandbox.
 func (s *setting) inToolCall(t *testing.T, c *client) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		return strings.Contains(strings.Join(s.marked(c.cmd.Process.Pid), "\n"), "sleep 1234")
-	}, 30*time.Second, 20*time.Millisecond)
+	})
 }
 
 // Claude Code leaves what its tools started behind when it is stopped.
@@ -260,8 +247,7 @@ func TestClaudeStoppedInAToolCall(t *testing.T) {
 		id := c.request("tools/call", map[string]any{"name": "claude_code", "arguments": map[string]any{"prompt": "[[execlong: sleep 1234]]"}})
 		s.inToolCall(t, c)
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
-		took, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 10*time.Second)
-		require.Zero(t, l.count(), "after %s: %s", took, l)
+		s.requireNothing(t, c.cmd.Process.Pid)
 		require.Equal(t, "pong", c.tool("ping", map[string]any{}).text)
 		require.NotContains(t, c.answers, float64(id), "a cancelled call stays without an answer")
 		s.gone(t, c)
@@ -286,8 +272,7 @@ func TestClaudeStoppedInAToolCall(t *testing.T) {
 		s.inToolCall(t, c)
 		require.NoError(t, c.cmd.Process.Signal(syscall.SIGKILL))
 		<-c.exited
-		took, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 20*time.Second)
-		require.Zero(t, l.count(), "after %s: %s", took, l)
+		s.requireNothing(t, c.cmd.Process.Pid)
 	})
 	t.Run("signal", func(t *testing.T) {
 		s := realClaude(t)
@@ -296,10 +281,9 @@ func TestClaudeStoppedInAToolCall(t *testing.T) {
 		c.tool("claude-start", map[string]any{"prompt": "[[execlong: sleep 1234]]", "cwd": s.workspace})
 		s.inToolCall(t, c)
 		require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
-		require.Equal(t, 143, c.exit(10*time.Second))
+		require.Equal(t, 143, c.exit())
 		require.Contains(t, c.stderr.String(), "shutting down (provider=claude, reason=SIGTERM)")
-		took, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 10*time.Second)
-		require.Zero(t, l.count(), "after %s: %s", took, l)
+		s.requireNothing(t, c.cmd.Process.Pid)
 	})
 }
 
@@ -311,17 +295,17 @@ func TestClaudeSpare(t *testing.T) {
 	require.Empty(t, s.containers(t, c.cmd.Process.Pid), "none before initialize")
 	c.initialize()
 	var spare string
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		list := s.containers(t, c.cmd.Process.Pid)
 		spare = strings.Join(list, ",")
 		return len(list) == 1 && strings.HasSuffix(spare, " running")
-	}, 10*time.Second, 20*time.Millisecond)
+	})
 	require.NoError(t, exec.Command("sleep", "0.3").Run()) // for its greeting, which shows nowhere
 	id := c.tool("claude-start", map[string]any{"prompt": "[[hang]]", "cwd": s.workspace}).Structured.JobID
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		a := c.tool("claude-status", map[string]any{"jobId": id, "cursor": 0, "wait_ms": 1000})
 		return a.Structured.State == "running"
-	}, 20*time.Second, 20*time.Millisecond)
+	})
 	c.tool("claude-cancel", map[string]any{"jobId": id})
 	require.Equal(t, "canceled", c.jobEnd(id).Structured.State)
 	require.NotContains(t, s.containers(t, c.cmd.Process.Pid), spare, "the spare was used, and once")
@@ -334,14 +318,14 @@ func TestClaudeSecretsAreNotVisible(t *testing.T) {
 	c := s.start(t)
 	c.initialize()
 	id := c.request("tools/call", map[string]any{"name": "claude_code", "arguments": map[string]any{"prompt": "[[hang: 3]]"}})
-	require.Eventually(t, func() bool { return len(s.containers(t, c.cmd.Process.Pid)) == 1 }, 20*time.Second, 20*time.Millisecond)
+	wait.Until(t, func() bool { return len(s.containers(t, c.cmd.Process.Pid)) == 1 })
 	container := strings.Fields(s.containers(t, c.cmd.Process.Pid)[0])[0]
 	var inside string
-	require.Eventually(t, func() bool {
+	wait.Until(t, func() bool {
 		out, _ := exec.Command("docker", "exec", container, "cat", "/home/agent/.claude/.credentials.json").Output()
 		inside = string(out)
 		return inside != ""
-	}, 20*time.Second, 50*time.Millisecond)
+	})
 	require.Contains(t, inside, s.secret, "or its absence elsewhere shows nothing")
 	seen := map[string]string{"docker inspect": output(t, "docker", "inspect", container), "argv": output(t, "ps", "-eo", "args")}
 	require.Equal(t, "stall over", c.answer(id).text())

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 
 	"github.com/stretchr/testify/require"
 )
@@ -16,7 +20,7 @@ import (
 // wrapped makes cmd the child of a shell that holds its pipes, as npx and the
 // like do, and that lives until it is killed.
 func wrapped(cmd *exec.Cmd) *exec.Cmd {
-	shell := exec.Command("/bin/sh", append([]string{"-c", `exec 3<&0; "$@" <&3 3<&- & wait; sleep 60`, "sh"}, cmd.Args...)...)
+	shell := exec.Command("/bin/sh", append([]string{"-c", `exec 3<&0; "$@" <&3 3<&- & wait; sleep 600`, "sh"}, cmd.Args...)...)
 	shell.Dir, shell.Env = cmd.Dir, cmd.Env
 	return shell
 }
@@ -30,7 +34,7 @@ func TestParentIsKilledBehindAWrapper(t *testing.T) {
 				t.Parallel() // most of it is waiting
 				image := ""
 				if tt.runtime == "docker" {
-					image = claudeImage(t)
+					image = images.Claude(t)
 				}
 				s := newSetting(t, tt.runtime, image)
 				s.args = []string{"--provider", tt.provider, "--parent_watchdog", seconds, "--stop_grace", "1"}
@@ -39,10 +43,10 @@ func TestParentIsKilledBehindAWrapper(t *testing.T) {
 				c.initialize()
 				if tt.provider == "codex" {
 					c.codex(stallingCall, nil)
-					c.within(30*time.Second, func(r reply) bool { return r.Method == "codex/event" })
+					c.until(func(r reply) bool { return r.Method == "codex/event" })
 					require.NotEmpty(t, s.marked(0), "the observer must see what runs")
 				} else { // the spare of a claude that serves
-					require.Eventually(t, func() bool { return len(s.mounting(t)) == 1 }, 30*time.Second, 50*time.Millisecond)
+					wait.Until(t, func() bool { return len(s.mounting(t)) == 1 })
 				}
 				require.NoError(t, c.cmd.Process.Kill())
 				if seconds == "0" { // control: nobody looks
@@ -53,28 +57,27 @@ func TestParentIsKilledBehindAWrapper(t *testing.T) {
 					case <-time.After(3 * time.Second):
 					}
 				} else {
-					requireEnd(t, c, 10*time.Second)
+					requireEnd(t, c)
 				}
 				_ = c.in.Close() // of one that has ended it is closed
-				requireEnd(t, c, 10*time.Second)
-				require.Eventually(t, func() bool { return len(s.mounting(t))+len(s.marked(0))+len(s.copies(t)) == 0 }, 15*time.Second, 50*time.Millisecond)
+				requireEnd(t, c)
+				wait.Until(t, func() bool { return len(s.mounting(t))+len(s.marked(0))+len(s.copies(t)) == 0 })
 			})
 		}
 	}
 }
 
 // requireEnd waits for the end of stdout, which is that of the front end.
-func requireEnd(t *testing.T, c *client, limit time.Duration) {
+func requireEnd(t *testing.T, c *client) {
 	t.Helper()
-	timer := time.After(limit)
-	for {
+	for timer := time.After(wait.Limit); ; {
 		select {
 		case _, open := <-c.lines:
 			if !open {
 				return
 			}
 		case <-timer:
-			require.FailNow(t, "the front end still runs after "+limit.String())
+			require.FailNow(t, "the front end still runs after "+wait.Limit.String())
 		}
 	}
 }
@@ -109,7 +112,7 @@ func TestAnswersComeAfterTheEndOfInput(t *testing.T) {
 				_, err := io.WriteString(c.in, all.String())
 				require.NoError(t, err)
 				require.NoError(t, c.in.Close())
-				require.Zero(t, c.exit(15*time.Second))
+				require.Zero(t, c.exit())
 				for line := range c.lines {
 					_, err := c.note(line)
 					require.NoError(t, err)
@@ -118,8 +121,7 @@ func TestAnswersComeAfterTheEndOfInput(t *testing.T) {
 					require.Contains(t, c.answers, float64(id))
 					require.Nil(t, c.answers[float64(id)].Error)
 				}
-				_, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 5*time.Second)
-				require.Zero(t, l.count(), l.String())
+				s.requireNothing(t, c.cmd.Process.Pid)
 			})
 		}
 	}
@@ -138,38 +140,49 @@ func TestSignalRightAfterTheStart(t *testing.T) {
 				time.Sleep(after) // that is the fault
 				c.begin()
 				require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
-				require.Equal(t, 128+15, c.exit(10*time.Second))
-				_, l := s.clean(t, c.cmd.Process.Pid, c.since, 10*time.Second)
-				require.Zero(t, l.count(), l.String())
+				require.Equal(t, 128+15, c.exit())
+				s.requireNothing(t, c.cmd.Process.Pid)
 			})
 		}
 	}
 }
 
-// Whoever signals twice means it: the second signal does not wait for the
-// grace, and the sandbox ends by itself.
+// Whoever signals twice means it: after the second signal the front end does
+// not wait for its sandbox, which ends by itself.
 func TestSecondSignalHastens(t *testing.T) {
-	for _, second := range []bool{true, false} {
-		t.Run(fmt.Sprintf("second %t", second), func(t *testing.T) {
-			s := newSetting(t, "local", "")
-			s.args = []string{"--stop_grace", "5"}
-			c := s.start(t)
-			c.initialize()
-			c.codex(script(ignoreTerm, up, stall), nil)
-			c.within(30*time.Second, func(r reply) bool { return r.Method == "codex/event" })
-			s.requireSeen(t, c.cmd.Process.Pid)
-			begin := time.Now()
-			require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
-			require.Eventually(t, func() bool { return strings.Contains(c.stderr.String(), "signal") }, 5*time.Second, time.Millisecond)
-			if second {
-				require.NoError(t, c.cmd.Process.Signal(syscall.SIGINT))
-				require.Equal(t, 128+2, c.exit(2*time.Second))
-			} else { // control
-				require.Equal(t, 128+15, c.exit(20*time.Second))
-				require.Greater(t, time.Since(begin), 4*time.Second)
+	start := func(t *testing.T, grace string) (*setting, *client, func() []string) {
+		s := newSetting(t, "local", "")
+		s.args = []string{"--stop_grace", grace}
+		c := s.start(t)
+		c.initialize()
+		c.codex(script(ignoreTerm, up, stall), nil)
+		c.until(func(r reply) bool { return r.Method == "codex/event" })
+		s.requireSeen(t, c.cmd.Process.Pid)
+		require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
+		wait.Until(t, func() bool { return strings.Contains(c.stderr.String(), "signal") })
+		return s, c, func() (pids []string) {
+			for _, p := range s.marked(c.cmd.Process.Pid) {
+				if pid, line, _ := strings.Cut(p, " "); strings.HasPrefix(line, "codex ") {
+					pids = append(pids, pid)
+				}
 			}
-			_, l := s.clean(t, c.cmd.Process.Pid, begin, 15*time.Second)
-			require.Zero(t, l.count(), l.String())
-		})
+			return pids
+		}
 	}
+	t.Run("second", func(t *testing.T) {
+		s, c, cli := start(t, "3600")
+		require.NoError(t, c.cmd.Process.Signal(syscall.SIGINT))
+		require.Equal(t, 128+2, c.exit())
+		require.Len(t, cli(), 1, "the grace of the sandbox is not over")
+		pid, err := strconv.Atoi(cli()[0])
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		s.requireNothing(t, c.cmd.Process.Pid)
+	})
+	t.Run("only one", func(t *testing.T) { // control
+		s, c, cli := start(t, "1")
+		require.Equal(t, 128+15, c.exit())
+		require.Empty(t, cli(), "the front end has waited for its sandbox")
+		s.requireNothing(t, c.cmd.Process.Pid)
+	})
 }

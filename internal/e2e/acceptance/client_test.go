@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/wait"
 )
 
 // setting is where a front end runs.
@@ -204,10 +205,10 @@ type reply struct {
 	} `json:"error"`
 }
 
-// within reads messages until match accepts one.
-func (c *client) within(limit time.Duration, match func(reply) bool) reply {
+// until reads messages until match accepts one.
+func (c *client) until(match func(reply) bool) reply {
 	c.t.Helper()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(wait.Limit)
 	defer timer.Stop()
 	for {
 		select {
@@ -219,7 +220,7 @@ func (c *client) within(limit time.Duration, match func(reply) bool) reply {
 				return r
 			}
 		case <-timer.C:
-			require.FailNow(c.t, "nothing matched within "+limit.String())
+			require.FailNow(c.t, "nothing matched within "+wait.Limit.String())
 		}
 	}
 }
@@ -227,7 +228,7 @@ func (c *client) within(limit time.Duration, match func(reply) bool) reply {
 // answer waits for the answer of a request.
 func (c *client) answer(id int) reply {
 	c.t.Helper()
-	return c.within(60*time.Second, func(r reply) bool { return r.ID == float64(id) && r.Method == "" })
+	return c.until(func(r reply) bool { return r.ID == float64(id) && r.Method == "" })
 }
 
 // initialize does the handshake.
@@ -264,13 +265,9 @@ func (r reply) text() string {
 }
 
 // exit waits for the front end's end and returns its status.
-func (c *client) exit(limit time.Duration) int {
+func (c *client) exit() int {
 	c.t.Helper()
-	select {
-	case <-c.exited:
-	case <-time.After(limit):
-		require.FailNow(c.t, "the front end still runs after "+limit.String())
-	}
+	wait.Recv(c.t, c.exited, "the front end still runs")
 	status, _ := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return 128 + int(status.Signal())

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +21,7 @@ import (
 	"mcpagents/internal/provider/codex/config"
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/testkit/wait"
 	"mcpagents/internal/workspace"
 )
 
@@ -70,7 +70,7 @@ func TestCodexsOwnSandboxWorksInOurs(t *testing.T) {
 				require.Regexp(t, "cannot access '"+path+"': (No such file|Permission denied)", text)
 			}
 			require.NoError(t, c.in.Close())
-			require.Zero(t, c.exit(10*time.Second))
+			require.Zero(t, c.exit())
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestPlainSeccompProfileGivesOneClearError(t *testing.T) {
 		"arguments": map[string]any{"prompt": "p", "cwd": s.workspace, "sandbox": "read-only"}}})
 	require.NoError(t, err)
 	fmt.Fprintln(toFrontEnd, string(call))
-	require.Eventually(t, func() bool { return strings.Count(out.String(), "\n") >= 2 }, 30*time.Second, 20*time.Millisecond)
+	wait.Until(t, func() bool { return strings.Count(out.String(), "\n") >= 2 })
 	require.Contains(t, out.String(), `"serverInfo":{"name":"mcp-agents"`)
 	require.Contains(t, out.String(), "Codex's own sandbox cannot start inside this container")
 	require.Contains(t, out.String(), "seccomp profile")
@@ -141,9 +141,9 @@ func TestSecretsAreNotVisible(t *testing.T) {
 	c := s.start(t)
 	c.initialize()
 	// The command names neither secret: it would show them in its own argv.
-	call := c.codex(`[[exec: sleep 2; case "$ACCEPTANCE_VARIABLE" in variable-*-8c1f) echo has-the-variable;; esac; grep -c secret- "$CODEX_HOME/auth.json"]]`,
+	call := c.codex(`[[exec: until [ -e go-on ]; do sleep 0.1; done; case "$ACCEPTANCE_VARIABLE" in variable-*-8c1f) echo has-the-variable;; esac; grep -c secret- "$CODEX_HOME/auth.json"]]`,
 		map[string]any{"sandbox": "danger-full-access"})
-	c.within(30*time.Second, func(r reply) bool {
+	c.until(func(r reply) bool {
 		return r.Method == "codex/event" && bytes.Contains(r.Params, []byte("exec_command_begin"))
 	})
 	container := s.look(t, c.cmd.Process.Pid).containers
@@ -156,10 +156,11 @@ func TestSecretsAreNotVisible(t *testing.T) {
 		"image history": output(t, "docker", "history", "--no-trunc", s.image),
 		"argv":          output(t, "ps", "-eo", "args"),
 	}
+	s.put(t, "go-on", "", 0o644)
 	answer := c.answer(call).text()
 	require.Contains(t, answer, "has-the-variable", "the variable must be inside, or its absence elsewhere shows nothing")
 	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(10*time.Second))
+	require.Zero(t, c.exit())
 	seen["stderr at debug level"] = c.stderr.String()
 	seen["engine's log"] = engineLog(t)
 	for where, text := range seen {

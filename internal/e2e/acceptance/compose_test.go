@@ -8,13 +8,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/credentials"
 	"mcpagents/internal/provider/gemini"
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 )
 
 // composeCommand is the docker compose command: that of MCP_AGENTS_TEST_COMPOSE,
@@ -61,7 +62,7 @@ func (s *setting) composed(t *testing.T, service, image string, flags ...string)
 // Codex and Claude Code, the tools of gemini, a look at a borrowed browser.
 func TestComposeServices(t *testing.T) {
 	composeCommand(t)
-	images := map[string]string{"codex": codexImage(t), "claude": claudeImage(t), "gemini": codexImage(t), "browser": fakeBrowserImage(t)}
+	of := map[string]string{"codex": images.Codex(t), "claude": images.Claude(t), "gemini": images.Codex(t), "browser": fakeBrowserImage(t)}
 	for service, turn := range map[string]func(c *client) string{
 		"codex": func(c *client) string {
 			text := c.turn("[[exec: echo made >made.txt; pwd]]", nil)
@@ -77,16 +78,16 @@ func TestComposeServices(t *testing.T) {
 		"browser": func(c *client) string { return c.tool("look", map[string]any{}).text },
 	} {
 		t.Run(service, func(t *testing.T) {
-			m := frontend.StartModel(t, built.agents, codexImage(t))
-			s := newSetting(t, "docker", images[service])
-			c := s.composed(t, service, frontEndImage(t, m, images[service]))
+			m := frontend.StartModel(t, built.agents, images.Codex(t))
+			s := newSetting(t, "docker", of[service])
+			c := s.composed(t, service, frontEndImage(t, m, of[service]))
 			c.initialize()
 			want := map[string]string{"codex": s.workspace, "claude": "last tool output: 1\tthe workspace says hello", "gemini": `"name":"gemini"`, "browser": "/devtools/browser/"}[service]
 			require.Contains(t, turn(c), want)
 			require.NotEmpty(t, sharing(t, s.workspace), "the check for what is left sees the front end")
 			closeInput(c)
-			require.Zero(t, c.exit(20*time.Second), c.stderr.String())
-			require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 }, 10*time.Second, 50*time.Millisecond)
+			require.Zero(t, c.exit(), c.stderr.String())
+			wait.Until(t, func() bool { return len(sharing(t, s.workspace)) == 0 })
 		})
 	}
 }
@@ -95,7 +96,7 @@ func TestComposeServices(t *testing.T) {
 // end too.
 func TestComposeEnds(t *testing.T) {
 	composeCommand(t)
-	image := codexImage(t)
+	image := images.Codex(t)
 	for name, end := range map[string]func(*client){
 		"client closes its input": closeInput,
 		"SIGTERM":                 signalled(syscall.SIGTERM),
@@ -108,13 +109,13 @@ func TestComposeEnds(t *testing.T) {
 			c := s.composed(t, "codex", frontEndImage(t, m, image), "-e", "MCP_AGENTS_CODEX_CLIENT_GONE_GRACE_MS=200")
 			c.initialize()
 			c.codex("[[exec: sleep 600]]", nil)
-			c.within(30*time.Second, func(r reply) bool {
+			c.until(func(r reply) bool {
 				return r.Method == "codex/event" && strings.Contains(string(r.Params), "exec_command_begin")
 			})
 			require.Len(t, sharing(t, s.workspace), 2, "the front end and its sandbox")
 			end(c)
-			require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 }, 20*time.Second, 50*time.Millisecond, "containers are left")
-			c.exit(10 * time.Second)
+			wait.Until(t, func() bool { return len(sharing(t, s.workspace)) == 0 }, "containers are left")
+			c.exit()
 		})
 	}
 }

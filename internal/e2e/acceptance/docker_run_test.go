@@ -7,12 +7,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/containerd/console"
 	"github.com/docker/docker/api/types/container"
 	"github.com/stretchr/testify/require"
 
+	"mcpagents/internal/testkit/wait"
 	"mcpagents/internal/version"
 )
 
@@ -58,7 +58,7 @@ func TestDockerRunEnds(t *testing.T) {
 		c := s.startCommand(t, s.dockerRun(t, "-i"))
 		c.initialize()
 		c.codex(stallingCall, nil)
-		c.within(30*time.Second, func(r reply) bool { return r.Method == "codex/event" })
+		c.until(func(r reply) bool { return r.Method == "codex/event" })
 		require.Len(t, s.mounting(t), 2, "the observer must see both containers")
 		require.NotEmpty(t, s.marked(c.cmd.Process.Pid))
 		return s, c
@@ -86,17 +86,16 @@ func TestDockerRunEnds(t *testing.T) {
 			s, c := start(t)
 			c.begin()
 			tt.do(t, s, c)
-			require.Eventually(t, func() bool { return len(s.mounting(t))+len(s.marked(c.cmd.Process.Pid)) == 0 },
-				grace+5*time.Second, 20*time.Millisecond, "containers or processes are left")
-			c.exit(10 * time.Second)
+			wait.Until(t, func() bool { return len(s.mounting(t))+len(s.marked(c.cmd.Process.Pid)) == 0 }, "containers or processes are left")
+			c.exit()
 			require.Empty(t, s.copies(t))
 		})
 	}
 	require.Len(t, other.mounting(t), 2, "another's containers stay")
 	require.Nil(t, otherClient.answer(otherClient.request("ping", nil)).Error)
 	closeInput(otherClient)
-	otherClient.exit(10 * time.Second)
-	require.Eventually(t, func() bool { return len(other.mounting(t)) == 0 }, grace+5*time.Second, 20*time.Millisecond)
+	otherClient.exit()
+	wait.Until(t, func() bool { return len(other.mounting(t)) == 0 })
 }
 
 // With -t the engine gives the front end a terminal: it says what to do.
@@ -127,15 +126,11 @@ func TestDockerRunWithATerminal(t *testing.T) {
 			}
 		}
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(seen.String(), "use `docker run -i` without -t") }, 20*time.Second, 20*time.Millisecond)
+	wait.Until(t, func() bool { return strings.Contains(seen.String(), "use `docker run -i` without -t") })
 	_, err = pty.Write([]byte{4}) // the terminal's end of input
 	require.NoError(t, err)
-	select {
-	case <-ended:
-	case <-time.After(20 * time.Second):
-		require.FailNow(t, "it still runs after the end of input: "+seen.String())
-	}
-	require.Eventually(t, func() bool { return len(s.mounting(t)) == 0 }, 10*time.Second, 20*time.Millisecond)
+	wait.Recv(t, ended, "it still runs after the end of input")
+	wait.Until(t, func() bool { return len(s.mounting(t)) == 0 })
 	_ = terminal.Close()
 	_ = pty.Close()
 	<-read

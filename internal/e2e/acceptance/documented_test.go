@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
-	"mcpagents/internal/version"
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 )
 
 // documented is a line of the documentation that starts the server in a
@@ -154,12 +154,8 @@ func (d documented) command(home, project, image string) []string {
 // image in its environment, since the documented lines know of none of them.
 func frontEndImage(t *testing.T, m frontend.Model, sandboxImage string) string {
 	t.Helper()
-	base := os.Getenv("MCP_AGENTS_TEST_IMAGE")
-	if base == "" {
-		base = "mcp-agents:" + version.Version
-	}
 	dir, tag := t.TempDir(), "mcp-agents-test/documented:"+strings.ToLower(filepath.Base(m.Network[len("container:"):][:12]))
-	text := "FROM " + base + "\nENV MCP_AGENTS_NETWORK=" + m.Network + " MCP_AGENTS_MODEL_BASE_URL=" + m.URL + " MCP_AGENTS_IMAGE=" + sandboxImage + "\n"
+	text := "FROM " + images.FrontEnd() + "\nENV MCP_AGENTS_NETWORK=" + m.Network + " MCP_AGENTS_MODEL_BASE_URL=" + m.URL + " MCP_AGENTS_IMAGE=" + sandboxImage + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o644))
 	out, err := exec.Command("docker", "build", "-q", "-t", tag, dir).CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -170,7 +166,7 @@ func frontEndImage(t *testing.T, m frontend.Model, sandboxImage string) string {
 // Each documented line serves a client that has the docker command, the
 // engine's socket and nothing else, and runs a turn.
 func TestDocumentedDockerRunLines(t *testing.T) {
-	images := map[string]string{"codex": codexImage(t), "claude": claudeImage(t)}
+	images := map[string]string{"codex": images.Codex(t), "claude": images.Claude(t)}
 	dockerCommand, err := exec.LookPath("docker")
 	require.NoError(t, err)
 	dockerCommand, err = filepath.EvalSymlinks(dockerCommand)
@@ -205,8 +201,8 @@ func TestDocumentedDockerRunLines(t *testing.T) {
 				require.NotEmpty(t, sharing(t, s.workspace), "the check for what is left sees the sandbox")
 			}
 			require.NoError(t, c.in.Close())
-			require.Zero(t, c.exit(20*time.Second), c.stderr.String())
-			require.Eventually(t, func() bool { return len(sharing(t, s.workspace)) == 0 }, 10*time.Second, 50*time.Millisecond)
+			require.Zero(t, c.exit(), c.stderr.String())
+			wait.Until(t, func() bool { return len(sharing(t, s.workspace)) == 0 })
 		})
 	}
 	for _, want := range []string{"README.md codex", "claude-code.md codex", "cursor.md codex", "vscode.md codex", "gemini.md codex", "codex.md claude"} {

@@ -20,6 +20,7 @@ import (
 
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/wait"
 )
 
 // ownEngine is an engine that the tests may stop and kill. It has a network
@@ -87,7 +88,7 @@ func (e *ownEngine) up(t *testing.T) {
 		e.dockerd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		require.NoError(t, e.dockerd.Start())
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(wait.Limit)
 	for !e.answers(t) {
 		if time.Now().After(deadline) {
 			said, _ := os.ReadFile(e.log.Name())
@@ -98,7 +99,7 @@ func (e *ownEngine) up(t *testing.T) {
 }
 
 func (e *ownEngine) answers(t *testing.T) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_, err := engineClient(t, e.address()).Ping(ctx)
 	return err == nil
@@ -161,7 +162,7 @@ func (e *ownEngine) close() {
 	if e.dockerd != nil {
 		e.end(syscall.SIGTERM)
 	}
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(wait.Limit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		members := e.members()
 		for _, pid := range members {
 			_ = syscall.Kill(pid, syscall.SIGKILL)

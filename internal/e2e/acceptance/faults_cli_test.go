@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"mcpagents/internal/testkit/wait"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -41,7 +43,7 @@ func answeredOrLost(c *client) {
 // untilExit is for faults that the CLI makes itself: they begin with its end,
 // which shows as the front end's.
 func untilExit(c *client) {
-	c.exit(30 * time.Second)
+	c.exit()
 	c.begin()
 }
 
@@ -82,7 +84,7 @@ func amongMany(do func(*client)) func(*client) {
 		if c.s.runtime == "docker" {
 			many = 3 // each takes several threads
 		}
-		require.Eventually(c.t, func() bool { return len(c.s.marked(c.cmd.Process.Pid)) >= many }, 20*time.Second, 50*time.Millisecond)
+		wait.Until(c.t, func() bool { return len(c.s.marked(c.cmd.Process.Pid)) >= many })
 		c.begin()
 		do(c)
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"mcpagents/internal/testkit/wait"
+
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -63,14 +65,14 @@ func closeOutput(c *client) {
 // untilFull waits until the front end cannot write more.
 func (c *client) untilFull() {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool {
+	wait.Until(c.t, func() bool {
 		n := 0
 		raw, err := c.out.SyscallConn()
 		require.NoError(c.t, err)
 		require.NoError(c.t, raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }))
 		require.NoError(c.t, err)
 		return n > 60<<10
-	}, 10*time.Second, 10*time.Millisecond)
+	})
 }
 
 // sendMuch sends 20 MB in messages that need no answer.

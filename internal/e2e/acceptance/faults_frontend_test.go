@@ -53,11 +53,11 @@ func (f fault) kills(t *testing.T, r *row, runtime, image string) {
 		}
 		c.begin()
 		signalled(syscall.SIGKILL)(c)
-		require.Equal(t, 137, c.exit(10*time.Second)) // a busy machine may be late to reap it
+		require.Equal(t, 137, c.exit()) // a busy machine may be late to reap it
 		pid := c.cmd.Process.Pid
 		took, l := s.settled(t, pid, c.since)
 		if l.count() > 0 { // what cannot end by itself
-			l = s.nextStart(t, pid)
+			l = s.nextStart(t, pid, l)
 		}
 		if len(l.containers) > 0 {
 			f.later(r, s, pid)
@@ -65,7 +65,7 @@ func (f fault) kills(t *testing.T, r *row, runtime, image string) {
 		}
 		r.record(took, l, "")
 		require.Zero(t, l.count(), l.String())
-		require.Less(t, took, grace+*slack+s.slowestLook, "time to clean")
+		require.Less(t, took, s.limit(grace), "time to clean")
 	}
 }
 
@@ -80,24 +80,33 @@ func (s *setting) firstFrame(t *testing.T) time.Duration {
 	c.initialize()
 	took := time.Since(begin)
 	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(10*time.Second))
+	require.Zero(t, c.exit())
 	return took
 }
 
-// nextStart starts a front end again, which sweeps, and returns what is then
-// left of the one with that pid.
-func (s *setting) nextStart(t *testing.T, pid int) left {
+// nextStart starts a front end again, which sweeps what an earlier one with that
+// pid left, and returns what is then still left of that one.
+func (s *setting) nextStart(t *testing.T, pid int, before left) left {
 	t.Helper()
 	c := s.start(t)
 	c.initialize()
-	// Other front ends on this machine sweep too, so this one may have nothing to say.
-	for limit := time.Now().Add(settling); time.Now().Before(limit) && !strings.Contains(c.stderr.String(), "swept"); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	s.swept(t, pid, func(l left) left { return l.common(before) })
 	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(10*time.Second))
-	_, l := s.clean(t, pid, time.Now(), settling)
-	return l
+	require.Zero(t, c.exit())
+	return s.swept(t, pid, func(l left) left { return l })
+}
+
+// swept waits until nothing is left, or only containers that are too young to be
+// swept.
+func (s *setting) swept(t *testing.T, pid int, part func(left) left) left {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(lookInterval) {
+		l := part(s.look(t, pid))
+		took, young := time.Since(begin), len(l.processes)+len(l.copies) == 0
+		if l.count() == 0 || young && took > settling || took > s.limit(settling) {
+			return l
+		}
+	}
 }
 
 // settling is how long what still moves by itself is waited for.
@@ -115,12 +124,12 @@ func (s *setting) settled(t *testing.T, pid int, since time.Time) (time.Duration
 		}
 		took := time.Since(since)
 		switch {
-		case l.count() == 0, took > grace+10*time.Second:
+		case l.count() == 0, took > s.limit(settling):
 			return took, l
 		case idle && took > settling:
 			return 0, l // nothing runs, and nothing will change
 		}
-		time.Sleep(10 * time.Millisecond) // the machine does not tell when something went
+		time.Sleep(lookInterval) // the machine does not tell when something went
 	}
 }
 

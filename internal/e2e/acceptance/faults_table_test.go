@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // row is one line of the table.
@@ -52,6 +54,23 @@ func (ft *faultTable) settle(t *testing.T) {
 		for _, look := range r.late {
 			look(t)
 		}
+	}
+}
+
+// Each row that docker always plays is one of the table.
+func TestFaultsOnDocker(t *testing.T) {
+	names := map[string]bool{}
+	for _, f := range allFaults() {
+		names[f.name] = f.on != "local"
+	}
+	for _, f := range claudeFaults {
+		names["claude: "+f.name] = true
+	}
+	for _, f := range browserFaults {
+		names["browser: "+f.name] = f.on != "local"
+	}
+	for _, name := range onDocker {
+		require.True(t, names[name], name)
 	}
 }
 

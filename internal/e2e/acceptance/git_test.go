@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -119,7 +118,7 @@ func TestGitWorksInTheWorkspace(t *testing.T) {
 			require.Contains(t, text, "## "+tt.branch)
 			require.Contains(t, text, "status after: <>")
 			require.NoError(t, c.in.Close())
-			require.Zero(t, c.exit(10*time.Second))
+			require.Zero(t, c.exit())
 			require.Equal(t, "two\none\n", hostGit(t, s.workspace, "log", "--format=%s", tt.branch))
 			objects := 0
 			for _, dir := range []string{repo, s.workspace} {
@@ -150,7 +149,7 @@ func TestForeignRepositoryIsNotShared(t *testing.T) {
 	text := c.turn(commits, map[string]any{"sandbox": "danger-full-access"})
 	require.Contains(t, text, "not a git repository")
 	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(10*time.Second))
+	require.Zero(t, c.exit())
 	require.Contains(t, c.stderr.String(), "git may not work in a workspace")
 	require.Equal(t, "one\n", hostGit(t, repo, "log", "--format=%s", "--all"))
 }
@@ -177,5 +176,5 @@ func TestGitTakesAWorkspaceOfAnotherUser(t *testing.T) {
 	text := c.turn(`[[exec: env -u GIT_CONFIG_PARAMETERS git status 2>&1; true]]`, map[string]any{"sandbox": "danger-full-access"})
 	require.Contains(t, text, "dubious ownership", "control: without our setting git refuses")
 	require.NoError(t, c.in.Close())
-	require.Zero(t, c.exit(10*time.Second))
+	require.Zero(t, c.exit())
 }

@@ -14,6 +14,7 @@ import (
 
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/images"
 	"mcpagents/internal/version"
 )
 
@@ -38,7 +39,7 @@ func alone(t *testing.T, args ...string) (string, error) {
 // The image of gemini is the one whose build downloads nothing but what a test
 // names.
 func TestProgramBuildsImagesWithoutAClone(t *testing.T) {
-	base := codexImage(t)
+	base := images.Codex(t)
 	said, err := alone(t, "images", "ls")
 	require.Contains(t, said, base, "%v", err)
 
@@ -78,7 +79,7 @@ func TestProgramBuildsImagesWithoutAClone(t *testing.T) {
 // An image comes from a registry on loopback and gets the name that the
 // provider uses; one of another protocol gets none.
 func TestProgramPullsImages(t *testing.T) {
-	codexImage(t) // an engine is needed
+	images.Codex(t) // an engine is needed
 	name := docker.DefaultImage("gemini")
 	idOf := func() string {
 		out, _ := exec.Command("docker", "image", "inspect", "--format", "{{.Id}}", name).Output()

@@ -5,7 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/wait"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,21 +24,21 @@ func TestLeaseCycles(t *testing.T) {
 	memory, descriptors := 0, 0
 	for i := range 100 {
 		seen[b.look()] = true
-		require.Eventually(t, func() bool { return len(b.lent()) == 0 }, 20*time.Second, 5*time.Millisecond)
+		wait.Until(t, func() bool { return len(b.lent()) == 0 })
 		if i == 19 {
 			memory, descriptors = usage(t, b.cmd.Process.Pid)
 		}
 	}
 	require.Len(t, seen, 100, "each lease is another browser")
-	require.Eventually(t, func() bool { return len(b.running("fakelease")) == 0 }, 10*time.Second, 10*time.Millisecond)
+	wait.Until(t, func() bool { return len(b.running("fakelease")) == 0 })
 	now, open := usage(t, b.cmd.Process.Pid)
 	t.Logf("memory %d KiB after 20 leases, %d KiB after 100; descriptors %d, %d", memory, now, descriptors, open)
 	require.Less(t, now, memory+maxGrowth, "memory in KiB")
 	require.LessOrEqual(t, open, descriptors+1)
 	b.begin()
 	closeInput(b.client)
-	require.Equal(t, 0, b.exit(20*time.Second))
-	_, l := b.clean(t, 10*time.Second)
+	require.Equal(t, 0, b.exit())
+	_, l := b.clean(t, wait.Limit)
 	require.Zero(t, l.count(), l.String())
 }
 

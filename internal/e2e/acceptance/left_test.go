@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/wait"
 )
 
 // left is what a front end left on the machine.
@@ -23,11 +25,23 @@ func (l left) plus(m left) left {
 	return left{append(l.containers, m.containers...), append(l.processes, m.processes...), append(l.copies, m.copies...)}
 }
 
+// common is what is in both.
+func (l left) common(m left) left {
+	both := func(a, b []string) []string {
+		return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
+	}
+	return left{both(l.containers, m.containers), both(l.processes, m.processes), both(l.copies, m.copies)}
+}
+
 func (l left) count() int { return len(l.containers) + len(l.processes) + len(l.copies) }
 
 func (l left) String() string {
 	return fmt.Sprintf("containers %v, processes %v, login copies %v", l.containers, l.processes, l.copies)
 }
+
+// lookInterval is the time between two looks: each one reads what all processes
+// of the machine are.
+const lookInterval = 50 * time.Millisecond
 
 // look looks for containers of the front end with that pid, for processes that
 // carry the run's mark (the front end excepted), and for copies of the login.
@@ -78,6 +92,9 @@ func (s *setting) copies(t *testing.T) []string {
 			case !e.Type().IsRegular():
 				return nil
 			}
+			if info, err := e.Info(); err != nil || info.Size() > 1<<20 { // a program
+				return nil //nolint:nilerr // it went away while we looked
+			}
 			if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(s.secret)) {
 				found = append(found, path)
 			}
@@ -87,7 +104,14 @@ func (s *setting) copies(t *testing.T) []string {
 	return found
 }
 
-// clean waits until nothing is left and returns how long that took.
+// requireNothing waits until nothing is left of the front end with that pid.
+func (s *setting) requireNothing(t *testing.T, frontEnd int) {
+	t.Helper()
+	took, l := s.clean(t, frontEnd, time.Now(), wait.Limit)
+	require.Zero(t, l.count(), "after %s: %s", took, l)
+}
+
+// clean waits, up to a limit, until nothing is left and returns how long that took.
 func (s *setting) clean(t *testing.T, frontEnd int, since time.Time, limit time.Duration) (time.Duration, left) {
 	t.Helper()
 	for {
@@ -95,6 +119,6 @@ func (s *setting) clean(t *testing.T, frontEnd int, since time.Time, limit time.
 		if took := time.Since(since); l.count() == 0 || took > limit {
 			return took, l
 		}
-		time.Sleep(10 * time.Millisecond) // the machine does not tell when something went
+		time.Sleep(lookInterval) // the machine does not tell when something went
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/images"
 )
 
 // realCodex is a setting with the real Codex and the scripted model, and a
 // workspace of the given owner.
 func realCodex(t *testing.T, owner int, modelArgs ...string) *setting {
 	t.Helper()
-	image := codexImage(t)
+	image := images.Codex(t)
 	m := frontend.StartModel(t, built.agents, image, modelArgs...)
 	s := newSetting(t, "docker", image)
 	if os.Getuid() == 0 {

@@ -8,7 +8,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 
 	"github.com/stretchr/testify/require"
 )
@@ -40,7 +42,7 @@ func slowRegistry(t *testing.T) (host string, asked <-chan struct{}) {
 // answered, a call can be cancelled, and a kill leaves nothing of ours. (An
 // engine may go on with a pull that nobody waits for: its own affair.)
 func TestEndDuringAPull(t *testing.T) {
-	codexImage(t) // an engine is needed
+	images.Codex(t) // an engine is needed
 	for _, provider := range []string{"codex", "claude"} {
 		for _, end := range []string{"cancel", "client leaves", "SIGKILL", "SIGTERM"} {
 			t.Run(provider+", "+end, func(t *testing.T) {
@@ -58,11 +60,7 @@ func TestEndDuringAPull(t *testing.T) {
 				} else {
 					call = c.request("tools/call", map[string]any{"name": "claude_code", "arguments": map[string]any{"prompt": "p"}})
 				}
-				select {
-				case <-asked:
-				case <-time.After(10 * time.Second):
-					require.FailNow(t, "the engine did not ask the registry")
-				}
+				wait.Recv(t, asked, "the engine did not ask the registry")
 				status := 0
 				c.begin()
 				switch end {
@@ -80,9 +78,8 @@ func TestEndDuringAPull(t *testing.T) {
 					require.NoError(t, c.cmd.Process.Signal(syscall.SIGTERM))
 					status = 128 + 15
 				}
-				require.Equal(t, status, c.exit(10*time.Second))
-				_, l := s.clean(t, c.cmd.Process.Pid, c.since, 5*time.Second)
-				require.Zero(t, l.count(), l.String())
+				require.Equal(t, status, c.exit())
+				s.requireNothing(t, c.cmd.Process.Pid)
 			})
 		}
 	}

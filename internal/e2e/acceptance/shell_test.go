@@ -9,10 +9,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 
 	"github.com/containerd/console"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,13 +43,13 @@ func (s *setting) running(t *testing.T, program *exec.Cmd) []string {
 // noSandbox waits until nothing of the program's sandbox is there.
 func (s *setting) noSandbox(t *testing.T, program *exec.Cmd) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(s.running(t, program)) == 0 }, 10*time.Second, 50*time.Millisecond)
+	wait.Until(t, func() bool { return len(s.running(t, program)) == 0 })
 }
 
 // By pipes: a script from stdin, and a command; where a call would run, with what
 // it would get.
 func TestShellByPipes(t *testing.T) {
-	s := newSetting(t, "docker", codexImage(t))
+	s := newSetting(t, "docker", images.Codex(t))
 	cmd := s.subcommand("shell")
 	cmd.Stdin = strings.NewReader("id -u; pwd; ls \"$CODEX_HOME\"; cat >/dev/null </dev/tty || echo no-terminal; exit 3\n")
 	out, err := cmd.Output()
@@ -72,7 +73,7 @@ func TestShellByPipes(t *testing.T) {
 // On a terminal the shell has one, of its size, on both runtimes.
 func TestShellOnATerminal(t *testing.T) {
 	t.Run("local", func(t *testing.T) { shellOnATerminal(t, newSetting(t, "local", "")) })
-	t.Run("docker", func(t *testing.T) { shellOnATerminal(t, newSetting(t, "docker", codexImage(t))) })
+	t.Run("docker", func(t *testing.T) { shellOnATerminal(t, newSetting(t, "docker", images.Codex(t))) })
 }
 
 func shellOnATerminal(t *testing.T, s *setting) {
@@ -88,9 +89,8 @@ func shellOnATerminal(t *testing.T, s *setting) {
 	// Both terminals end lines by CR LF, so there are two CR.
 	shows := func(text string) {
 		t.Helper()
-		if !assert.Eventually(t, func() bool { return strings.Contains(strings.ReplaceAll(screen.String(), "\r", ""), text) }, 30*time.Second, 20*time.Millisecond) {
-			require.Failf(t, "the screen does not show it", "%q in %q", text, screen.String())
-		}
+		wait.Until(t, func() bool { return strings.Contains(strings.ReplaceAll(screen.String(), "\r", ""), text) },
+			"the screen does not show %q: %s", text, &screen)
 	}
 	cmd := s.subcommand("shell")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
@@ -104,7 +104,7 @@ func shellOnATerminal(t *testing.T, s *setting) {
 	write("echo size=$(stty size)")
 	shows("size=33 77")
 	require.NoError(t, pty.Resize(console.WinSize{Height: 20, Width: 90}))
-	write("sleep 1; echo now=$(stty size)")
+	write(`until [ "$(stty size)" = "20 90" ]; do sleep 0.1; done; echo now=$(stty size)`)
 	shows("now=20 90")
 	require.NotEmpty(t, s.running(t, cmd), "the check for what is left sees the sandbox")
 	write("echo begun; sleep 600")
@@ -122,7 +122,7 @@ func shellOnATerminal(t *testing.T, s *setting) {
 
 // A signal ends the shell's sandbox.
 func TestShellEndsOnSIGTERM(t *testing.T) {
-	s := newSetting(t, "docker", codexImage(t))
+	s := newSetting(t, "docker", images.Codex(t))
 	cmd := s.subcommand("shell", "--", "sh", "-c", "trap '' TERM; echo began; sleep 600")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -142,7 +142,7 @@ func TestShellEndsOnSIGTERM(t *testing.T) {
 // The CLI's own login is made in a sandbox, and stored where the CLI outside
 // would have put it.
 func TestLogin(t *testing.T) {
-	s := newSetting(t, "docker", codexImage(t))
+	s := newSetting(t, "docker", images.Codex(t))
 	file := filepath.Join(s.login, "auth.json")
 	require.NoError(t, os.Remove(file))
 	login := func(input string, args ...string) (int, string) {

@@ -24,6 +24,8 @@ import (
 	"mcpagents/internal/sandbox/docker"
 	"mcpagents/internal/sandbox/local"
 	"mcpagents/internal/sandbox/wire"
+	"mcpagents/internal/testkit/images"
+	"mcpagents/internal/testkit/wait"
 )
 
 var (
@@ -65,7 +67,7 @@ func TestSoakSandbox(t *testing.T) {
 		})
 	})
 	t.Run("docker", func(t *testing.T) {
-		image := codexImage(t)
+		image := images.Codex(t)
 		rt, err := docker.New("")
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, rt.Close()) })
@@ -107,7 +109,7 @@ func (s *soak) run(t *testing.T, seed uint64, places func(*testing.T) int) {
 // round is one sandbox: its opening may be cancelled, then it is used in one of
 // some ways, and ends in one of some ways.
 func (s *soak) round(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit)
 	defer cancel()
 	opening, stop := context.WithCancel(ctx)
 	defer stop()

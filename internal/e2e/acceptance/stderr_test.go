@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,9 +32,8 @@ func TestErrorsAreReadFromStartToExit(t *testing.T) {
 			c.initialize()
 			require.Contains(t, string(c.answer(c.codex(script(answerOK), nil)).Result), tt.told)
 			require.NoError(t, c.in.Close())
-			require.Equal(t, tt.status, c.exit(10*time.Second))
-			_, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 5*time.Second)
-			require.Zero(t, l.count(), l.String())
+			require.Equal(t, tt.status, c.exit())
+			s.requireNothing(t, c.cmd.Process.Pid)
 		})
 	}
 }

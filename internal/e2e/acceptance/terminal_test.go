@@ -6,7 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/wait"
 
 	"github.com/containerd/console"
 	"github.com/stretchr/testify/require"
@@ -31,7 +32,7 @@ func TestServerOnATerminalSaysSo(t *testing.T) {
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, &stderr
 			require.NoError(t, cmd.Start())
 			t.Cleanup(func() { _ = cmd.Process.Kill() })
-			require.Eventually(t, func() bool { return strings.Contains(stderr.String(), "ready (provider") }, 10*time.Second, 10*time.Millisecond)
+			wait.Until(t, func() bool { return strings.Contains(stderr.String(), "ready (provider") })
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 			_ = cmd.Wait()
 			require.Equal(t, 143, cmd.ProcessState.ExitCode(), stderr.String())
@@ -40,7 +41,7 @@ func TestServerOnATerminalSaysSo(t *testing.T) {
 			c := s.start(t) // control: over pipes
 			c.initialize()
 			require.NoError(t, c.in.Close())
-			require.Zero(t, c.exit(10*time.Second))
+			require.Zero(t, c.exit())
 			require.NotContains(t, c.stderr.String(), "is a terminal")
 		})
 	}

@@ -5,7 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"mcpagents/internal/testkit/images"
 
 	"github.com/stretchr/testify/require"
 )
@@ -14,7 +15,7 @@ import (
 // whoever calls a tool, and the handshake is answered all the same: by the
 // image's label without a container, and by its init where the label lies.
 func TestImageOfAnotherProtocol(t *testing.T) {
-	base := codexImage(t)
+	base := images.Codex(t)
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "fakeinit"), "mcpagents/internal/testkit/fakeinit")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -46,9 +47,8 @@ func TestImageOfAnotherProtocol(t *testing.T) {
 			require.Contains(t, r.text(), tt.want)
 			require.Contains(t, string(r.Result), `"isError":true`)
 			require.NoError(t, c.in.Close())
-			require.Zero(t, c.exit(20*time.Second))
-			_, l := s.clean(t, c.cmd.Process.Pid, time.Now(), 10*time.Second)
-			require.Zero(t, l.count(), l)
+			require.Zero(t, c.exit())
+			s.requireNothing(t, c.cmd.Process.Pid)
 		})
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/testkit/frontend"
+	"mcpagents/internal/testkit/images"
 )
 
 // realCodex is a setting with the real Codex, and the scripted model in a
 // container without any network, whose network namespace Codex joins.
 func realCodex(t *testing.T, modelArgs ...string) *setting {
 	t.Helper()
-	image := frontend.CodexImage(t)
+	image := images.Codex(t)
 	m := frontend.StartModel(t, built.agents, image, modelArgs...)
 	s := newSetting(t, "docker", image)
 	if os.Getuid() == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/sandboxtest"
+	"mcpagents/internal/testkit/images"
 )
 
 func TestMain(m *testing.M) {
@@ -18,22 +19,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testImage is the Codex image that `make test` built. Without an engine the
-// suite is skipped, unless the environment says that there must be one.
-func testImage(t *testing.T) string {
-	image := os.Getenv("MCP_AGENTS_TEST_IMAGE_CODEX")
-	if image == "" {
-		if os.Getenv("MCP_AGENTS_REQUIRE_ENGINE") != "" {
-			t.Fatal("MCP_AGENTS_REQUIRE_ENGINE is set, but no image is named in MCP_AGENTS_TEST_IMAGE_CODEX: use `make test`")
-		}
-		t.Skip("no engine: `make test` sets MCP_AGENTS_TEST_IMAGE_CODEX where there is one")
-	}
-	return image
-}
-
 // testRuntime is the engine's runtime and a spec without a network.
 func testRuntime(t *testing.T) (*Runtime, sandbox.Spec) {
-	image := testImage(t)
+	image := images.Codex(t)
 	rt, err := New("")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })

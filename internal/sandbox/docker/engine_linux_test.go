@@ -16,12 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"mcpagents/internal/sandbox"
+	"mcpagents/internal/testkit/images"
 )
 
 // A file system that is mounted below a read-only workspace is not writable
 // from inside: an engine before 25 would leave it so.
 func TestReadOnlyIsRecursive(t *testing.T) {
-	image := testImage(t)
+	image := images.Codex(t)
 	if os.Geteuid() != 0 {
 		t.Skip("making a mount needs root")
 	}
@@ -77,7 +78,7 @@ func runIn(t *testing.T, rt *Runtime, spec sandbox.Spec, script string) (string,
 // The machine has its name on the default bridge and on no network that is not
 // its own.
 func TestHostName(t *testing.T) {
-	image := testImage(t)
+	image := images.Codex(t)
 	rt, err := New("")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })
@@ -90,7 +91,7 @@ func TestHostName(t *testing.T) {
 }
 
 func TestUnknownOCIRuntime(t *testing.T) {
-	image := testImage(t)
+	image := images.Codex(t)
 	rt, err := New("")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })

@@ -20,6 +20,7 @@ import (
 	"mcpagents/internal/sandbox"
 	"mcpagents/internal/sandbox/tail"
 	"mcpagents/internal/selfcontainer"
+	"mcpagents/internal/testkit/images"
 )
 
 // frontEnd is mcp-agents in a container, as `docker run -i` starts it.
@@ -116,7 +117,7 @@ func sibling(t *testing.T, rt *Runtime, target string, f *frontEnd) container.In
 // A front end in a container gives its sandboxes what it has itself, by the
 // paths of the engine's machine.
 func TestFrontEndInContainer(t *testing.T) {
-	image := testImage(t)
+	image := images.Codex(t)
 	rt, err := New("unix:///var/run/docker.sock")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, rt.Close()) })

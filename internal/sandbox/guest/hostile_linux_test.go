@@ -144,7 +144,7 @@ func TestInitSurvivesSignals(t *testing.T) {
 func TestOrphansAreReaped(t *testing.T) {
 	p := startInit(t, "sandbox-init", nil)
 	p.greet(hello())
-	const orphans = 10_000
+	const orphans = 1_000
 	sp := bash(fmt.Sprintf(`for ((i = 0; i < %d; i++)); do (: &) ; done; exit 9`, orphans/10))
 	for range 10 {
 		_, _, exit := p.run(sp)

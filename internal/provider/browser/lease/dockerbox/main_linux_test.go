@@ -21,27 +21,13 @@ import (
 	"mcpagents/internal/provider/browser/lease"
 	"mcpagents/internal/sandbox"
 	engine "mcpagents/internal/sandbox/docker"
+	"mcpagents/internal/testkit/images"
 )
-
-// images are those of the browser and its tool server. Without an engine the
-// tests are skipped, unless the environment says that there must be one.
-func images(t *testing.T) (tools, browser string) {
-	t.Helper()
-	tools, browser = os.Getenv("MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS"), os.Getenv("MCP_AGENTS_TEST_IMAGE_CHROMIUM")
-	if tools == "" || browser == "" {
-		if os.Getenv("MCP_AGENTS_REQUIRE_BROWSER") != "" {
-			t.Fatal("MCP_AGENTS_REQUIRE_BROWSER is set, but MCP_AGENTS_TEST_IMAGE_CHROME_DEVTOOLS and MCP_AGENTS_TEST_IMAGE_CHROMIUM " +
-				"name no images: use `make test-browser`")
-		}
-		t.Skip("no browser images: `make test-browser` builds them where there is an engine")
-	}
-	return tools, browser
-}
 
 // newBox is a Box without a network, with a workspace of a user that is not root.
 func newBox(t *testing.T) (*Box, string) {
 	t.Helper()
-	tools, browser := images(t)
+	tools, browser := images.Browser(t)
 	rt, err := engine.New("")
 	require.NoError(t, err)
 	workspace := t.TempDir()
