@@ -10,31 +10,31 @@ import (
 	"mcpagents/internal/sandbox/wire"
 )
 
-// Verdict is how a bridge ends.
-type Verdict struct {
+// Outcome describes the end of a session.
+type Outcome struct {
 	Code   int // the exit status of the process
 	Reason string
-	// Emit says that requests that are still open get an error, because somebody
-	// may read it.
+	// Emit gives requests that are still open an error, because the client may
+	// read it.
 	Emit bool
 }
 
-// Stopped is the verdict on a bridge whose context was cancelled.
-func Stopped(cause error) Verdict {
+// Stopped is the outcome of a session whose context was cancelled.
+func Stopped(cause error) Outcome {
 	code := 1
 	if s, ok := errors.AsType[stdio.Signal](cause); ok {
 		code = s.Status()
 	}
-	return Verdict{Code: code, Reason: cause.Error()}
+	return Outcome{Code: code, Reason: cause.Error()}
 }
 
-// OutputFailed is the verdict on a bridge whose client takes nothing more.
-func OutputFailed(err error, log *slog.Logger) Verdict {
+// OutputFailed is the outcome of a session whose client takes nothing more.
+func OutputFailed(err error, log *slog.Logger) Outcome {
 	if errors.Is(err, stdio.ErrOutputClosed) {
-		return Verdict{Reason: "client closed its input"}
+		return Outcome{Reason: "client closed its input"}
 	}
 	log.Error("write to the client failed", "error", err)
-	return Verdict{Code: 1, Reason: "output error"}
+	return Outcome{Code: 1, Reason: "output error"}
 }
 
 // Flush ends the line that the client has half of, and gives it DrainTime to read
@@ -81,7 +81,13 @@ func (e Ending) Reason(name, signal string) string {
 		return name + " reached the lifetime of its sandbox"
 	case e.Exit.Reason == wire.ReasonSpawnFailed:
 		return name + " could not be started: " + e.Exit.Text
-	case e.Exit.Signal != 0:
+	}
+	return e.status(name, signal)
+}
+
+// status tells the signal or the exit code, whatever the reason for it.
+func (e Ending) status(name, signal string) string {
+	if e.Exit.Signal != 0 {
 		return name + " killed by " + signal
 	}
 	return fmt.Sprintf("%s exited with code %d", name, e.Exit.Code)

@@ -37,13 +37,13 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-func TestVerdicts(t *testing.T) {
+func TestOutcomes(t *testing.T) {
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	assert.Equal(t, Verdict{Code: 143, Reason: "signal 15"}, Stopped(stdio.Signal(15)))
-	assert.Equal(t, Verdict{Code: 1, Reason: "over"}, Stopped(errors.New("over")))
-	assert.Equal(t, Verdict{Reason: "client closed its input"}, OutputFailed(fmt.Errorf("write: %w", stdio.ErrOutputClosed), log))
+	assert.Equal(t, Outcome{Code: 143, Reason: "signal 15"}, Stopped(stdio.Signal(15)))
+	assert.Equal(t, Outcome{Code: 1, Reason: "over"}, Stopped(errors.New("over")))
+	assert.Equal(t, Outcome{Reason: "client closed its input"}, OutputFailed(fmt.Errorf("write: %w", stdio.ErrOutputClosed), log))
 	assert.Empty(t, said.String(), "a client may leave")
-	assert.Equal(t, Verdict{Code: 1, Reason: "output error"}, OutputFailed(errors.New("no space"), log))
+	assert.Equal(t, Outcome{Code: 1, Reason: "output error"}, OutputFailed(errors.New("no space"), log))
 	assert.Contains(t, said.String(), "no space")
 }

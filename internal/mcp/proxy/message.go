@@ -48,9 +48,27 @@ func Cancel(id mcp.ID, reason string) []byte {
 	}{id, reason}), '\n')
 }
 
+// ToolError is a tool's result that reports an error.
+func ToolError(message string) any {
+	type content struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	return struct {
+		Content []content `json:"content"`
+		IsError bool      `json:"isError"`
+	}{[]content{{"text", message}}, true}
+}
+
+// WithResult is an answer with another result and all its other bytes.
+func WithResult(line, result []byte) []byte {
+	at, _ := mcp.Lookup(line, "result")
+	return mcp.Splice(line, mcp.Edit{At: at, With: result})
+}
+
 func must(body []byte, err error) []byte {
 	if err != nil {
-		panic("passthrough: message cannot be encoded: " + err.Error())
+		panic("proxy: message cannot be encoded: " + err.Error())
 	}
 	return body
 }

@@ -48,10 +48,12 @@ type Run struct {
 
 	Initialized  bool    // an initialize was sent to it
 	Served       bool    // it has answered, so that its end is the bridge's end
+	MidLine      bool    // a line of its stdout has begun and not ended
 	StdoutClosed bool    // its end was seen
 	StderrClosed bool    // its end was seen
 	End          *Ending // nil until it was seen
 
+	limited  bool // a call that waits has set a limit to its start
 	process  Process
 	stop     context.CancelFunc
 	tasks    sync.WaitGroup

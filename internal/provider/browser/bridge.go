@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"mcpagents/internal/mcp"
 	"mcpagents/internal/mcp/proxy"
 	"mcpagents/internal/mcp/stdio"
 	"mcpagents/internal/provider/browser/lease"
@@ -71,57 +72,29 @@ func (c *Config) fill() {
 	}
 }
 
-// bridge is the state of one connection. All of it belongs to the event loop.
+// bridge is the state of one connection. All of it belongs to the event loop of
+// the proxy's session, whose policy it is.
 type bridge struct {
-	cfg    Config
-	ctx    context.Context // of Run
-	log    *slog.Logger
-	alarms *proxy.Clock
-	out    *proxy.Output
+	proxy.Defaults[*request]
+	cfg Config
 
-	client *proxy.Client // its Messages is nil after their end
-	framed bool          // the client's latest message was a frame
-	gone   bool          // the client has sent its last message
-
-	silence *proxy.Alarm // by when a client that sends nothing counts as gone
-
-	open       map[string]*request // by id key
-	sequence   uint64              // of requests
-	answered   []string            // keys of the last requests that were answered here
-	suppressed map[string]struct{} // keys of requests that were, while the downstream owes its answer
-	queue      []pending           // what waits for the downstream or for the browser
-	queueBytes int
-	stall      *proxy.Alarm // by when a half-written line must end
-
-	phase       phase
-	session     *session // in opening and running
-	sessions    int      // started so far
-	stopLaunch  context.CancelFunc
-	port        int              // control port of the downstream
-	restarted   func(error)      // what waits for a restart; nil if it is none
-	initialize  []byte           // the client's line, once it was answered
-	initialized []byte           // the line of the client's notification
-	listed      []byte           // the tools/list result that was given here and not yet compared
-	list        []byte           // the last tools/list result of the downstream, as the client saw it
-	tools       map[string]bool  // the names in it; nil before the first one
-	questions   map[string]asked // requests of the downstream, by the id that the client knows
-	askedIDs    map[string]int   // the session that used an id last
-	aliases     int              // ids of ours that the client knows questions by
+	port      int              // control port of the downstream
+	tail      []string         // of its stderr
+	long      *longLine        // of its stdout, while one is too long to hold
+	list      []byte           // the last tools/list result of the downstream, as the client saw it
+	tools     map[string]bool  // the names in it; nil before the first one
+	questions map[string]asked // requests of the downstream, by the id that the client knows
+	askedIDs  map[string]int   // the child that used an id last
+	aliases   int              // ids of ours that the client knows questions by
 
 	state    state
 	lease    *generation // in ready, checking and recovering
 	attempts int         // of the acquire under way
 	hung     bool        // the downstream must be started anew before it is used again
-	asking   context.Context
-	stopAsks context.CancelFunc // ends acquire, status and identity
-	checks   int                // pre-checks so far; the last one counts
+	checks   int         // pre-checks so far; the last one counts
 	askers   []func(string, error)
 	reading  bool // an identity is being read
 	idle     *proxy.Alarm
-
-	work    chan func() // what ran outside of the loop has come to
-	working int         // what runs outside of it
-	verdict *proxy.Verdict
 }
 
 // Run is a bridge between the client on in and out and a downstream. It returns
@@ -131,70 +104,18 @@ type bridge struct {
 // io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
-	client := proxy.Attend(in, cfg.MaxMessage, cfg.Watchdog)
-	b := &bridge{
-		cfg: cfg, ctx: ctx, log: cfg.Log, alarms: proxy.New(), out: proxy.NewOutput(out), client: client,
-		open: map[string]*request{}, suppressed: map[string]struct{}{}, questions: map[string]asked{}, askedIDs: map[string]int{},
-		work: make(chan func()), stopLaunch: func() {},
+	b := &bridge{cfg: cfg, questions: map[string]asked{}, askedIDs: map[string]int{}}
+	b.Session = proxy.NewSession(proxy.Config{
+		Name: "chrome-devtools-mcp", Called: "the browser's tool server", Label: "browser",
+		Version: cfg.Version, Ready: cfg.Ready, HandshakeTimeout: cfg.HandshakeTimeout, OpeningTimeout: cfg.Times.Hard, FlushStall: cfg.Times.FlushStall,
+		ClientIdle: cfg.ClientIdle, Watchdog: cfg.Watchdog, MaxMessage: cfg.MaxMessage,
+		Reserved: []string{initializeIDs, questionIDs}, ReservedAnswer: &mcp.Response{Result: reservedID()},
+		PrivateID: b.privateID, UnknownMethod: prefix + "method not found", HoldsWhileClosing: true, EmitWhenStopped: true, Log: cfg.Log,
+	}, b)
+	b.Log.Info("browser passthrough: session_id=" + cfg.Session)
+	outcome := b.Session.Run(ctx, in, out)
+	if g := b.lease; g != nil {
+		b.releaseEnded(lease.Shutdown, b.cfg.Lessor.Release(context.WithoutCancel(ctx), g.record, lease.Shutdown))
 	}
-	b.asking, b.stopAsks = context.WithCancel(context.WithoutCancel(ctx))
-	defer b.stopAsks()
-	b.log.Info("browser passthrough: session_id=" + cfg.Session)
-	b.heard()
-	b.launch()
-	cfg.Ready()
-
-	b.loop()
-	b.shutdown()
-
-	client.Leave()
-	proxy.Abandon(b.out.Close(), nil)
-	return b.verdict.Code
-}
-
-// loop handles events until there is a verdict.
-func (b *bridge) loop() {
-	for b.verdict == nil {
-		var child proxy.Events
-		if b.session != nil {
-			child = b.session.Events(b.out.Full())
-		}
-		select {
-		case e := <-b.client.Messages:
-			b.heard()
-			b.fromClient(e)
-		case <-b.client.Died:
-			b.orphaned()
-		case p, ok := <-child.Stdout:
-			b.fromChild(p, ok)
-		case line, ok := <-child.Stderr:
-			b.fromStderr(line, ok)
-		case e := <-child.Ended:
-			b.childEnded(e)
-		case err := <-child.Written:
-			b.session.Input.Wrote(err)
-		case done := <-b.work:
-			b.working--
-			done()
-		case err := <-b.out.Results():
-			full := b.out.Full()
-			if b.out.Wrote(err); err != nil {
-				b.finish(proxy.OutputFailed(err, b.log))
-			} else if full && !b.out.Full() {
-				b.armIdle()
-			}
-		case <-b.alarms.Next():
-			b.alarms.Ring()
-		case <-b.ctx.Done():
-			stopped := proxy.Stopped(context.Cause(b.ctx))
-			stopped.Emit = true
-			b.finish(stopped)
-		}
-	}
-}
-
-// outside runs work in a goroutine and what it returns in the event loop.
-func (b *bridge) outside(work func() (done func())) {
-	b.working++
-	go func() { b.work <- work() }()
+	return outcome.Code
 }

@@ -28,8 +28,7 @@ func (b *bridge) acquire() {
 func (b *bridge) attempt() {
 	b.attempts++
 	req := lease.Request{Session: b.cfg.Session, LocalPort: b.port, Viewport: b.cfg.Viewport, AppPort: b.cfg.AppPort}
-	ctx := b.asking
-	b.outside(func() func() {
+	b.Outside(func(ctx context.Context) func() {
 		rec, err := b.cfg.Lessor.Acquire(ctx, req)
 		var identity string
 		if err == nil {
@@ -47,7 +46,7 @@ func (b *bridge) acquireEnded(g *generation, err error) {
 		b.lease = g
 	}
 	switch {
-	case b.verdict != nil: // the shutdown gives it back
+	case b.Outcome != nil: // the shutdown gives it back
 	case err == nil:
 		b.attempts = 0
 		b.step(acquired)
@@ -63,11 +62,11 @@ func (b *bridge) portTaken() {
 	switch {
 	case b.attempts == maxAttempts:
 		b.refuse(provisioningFailed(fmt.Sprintf("the local control port was taken in each of %d attempts. Try the call again.", maxAttempts)))
-	case b.outputBroken():
+	case b.HalfLine():
 		b.refuse(provisioningFailed("the local control port was taken, and the downstream cannot be started anew with another one: " +
 			"it has left a message to the client half written (unsafe frame boundary). Try the call again."))
 	default:
-		b.log.Info("browser lease: the local control port was taken; trying another one", "attempt", b.attempts)
+		b.Log.Info("browser lease: the local control port was taken; trying another one", "attempt", b.attempts)
 		b.restart(0, func(err error) {
 			if err != nil {
 				b.refuse(provisioningFailed(notStarted(err)))
@@ -95,14 +94,14 @@ func (b *bridge) unavailable(err error) result {
 		if detail == "" {
 			detail = none.Text
 		}
-		b.log.Warn("browser lease unavailable: " + detail)
+		b.Log.Warn("browser lease unavailable: " + detail)
 		return unavailableResult(none)
 	}
 	text := err.Error()
 	if failed, ok := errors.AsType[*lease.ProvisioningError](err); ok {
 		text = failed.Text
 	}
-	b.log.Warn("browser lease failed: " + err.Error())
+	b.Log.Warn("browser lease failed: " + err.Error())
 	return provisioningFailed("browser provisioning failed: " + text)
 }
 
@@ -114,10 +113,8 @@ func (b *bridge) admit() {
 		b.recover()
 		return
 	}
-	for _, p := range b.queue {
-		if p.request != nil {
-			p.request.cleared = true
-		}
+	for _, r := range b.Waiting() {
+		r.cleared = true
 	}
 }
 
@@ -135,7 +132,7 @@ func (b *bridge) check() {
 			return
 		}
 		if b.state == recovering {
-			b.log.Warn("browser reconnect failed identity verification")
+			b.Log.Warn("browser reconnect failed identity verification")
 			b.refuseHeld(replacedBefore("the downstream was started anew after a call that took too long, and then " + why + notExecuted))
 		} else {
 			b.refuseHeld(replacedBefore(why + notExecuted))
@@ -158,14 +155,14 @@ func difference(wanted, id string, err error) string {
 
 // disprove gives up a browser that cannot be trusted.
 func (b *bridge) disprove(why string) {
-	b.log.Warn("browser lease identity lost: " + why)
+	b.Log.Warn("browser lease identity lost: " + why)
 	b.refuseWaiting()
 	b.step(disproved)
 }
 
 // leaseLost gives up a browser that its lessor says is gone.
 func (b *bridge) leaseLost() {
-	b.log.Warn("browser lease identity lost: the lessor says that the lease is gone")
+	b.Log.Warn("browser lease identity lost: the lessor says that the lease is gone")
 	b.refuseWaiting()
 	b.step(lost)
 }
@@ -181,9 +178,8 @@ func (b *bridge) refuseWaiting() {
 func (b *bridge) giveBack() {
 	g := b.lease
 	b.lease = nil
-	ctx := context.WithoutCancel(b.ctx)
-	b.outside(func() func() {
-		err := b.cfg.Lessor.Release(ctx, g.record, lease.Idle)
+	b.Outside(func(ctx context.Context) func() {
+		err := b.cfg.Lessor.Release(context.WithoutCancel(ctx), g.record, lease.Idle)
 		return func() {
 			b.releaseEnded(lease.Idle, err)
 			b.step(released)
@@ -193,7 +189,7 @@ func (b *bridge) giveBack() {
 
 func (b *bridge) releaseEnded(reason lease.Reason, err error) {
 	if err != nil {
-		b.log.Warn(fmt.Sprintf("browser lease release (%s) was nonfatal: %v", reason, err))
+		b.Log.Warn(fmt.Sprintf("browser lease release (%s) was nonfatal: %v", reason, err))
 	}
 }
 
@@ -207,7 +203,7 @@ func (b *bridge) recover() {
 		switch {
 		case b.state != recovering:
 		case err != nil:
-			b.log.Warn("browser reconnect failed: " + err.Error())
+			b.Log.Warn("browser reconnect failed: " + err.Error())
 			b.refuseHeld(replacedBefore("the downstream did not recover from a call that took too long: " + notStarted(err) + notExecuted))
 			b.disprove("the downstream did not recover")
 		default:
@@ -235,9 +231,8 @@ func (b *bridge) readIdentity() {
 		return
 	}
 	b.reading = true
-	b.alarms.Cancel(b.idle)
-	ctx := b.asking
-	b.outside(func() func() {
+	b.Clock.Cancel(b.idle)
+	b.Outside(func(ctx context.Context) func() {
 		id, err := b.cfg.Lessor.Identity(ctx, g.record)
 		return func() {
 			b.reading = false
@@ -255,15 +250,15 @@ func (b *bridge) readIdentity() {
 // armIdle starts the time without anything from the downstream anew. It does not
 // run while an identity is read or the client does not read.
 func (b *bridge) armIdle() {
-	b.alarms.Cancel(b.idle)
-	if b.state != ready || b.reading || b.cfg.Times.Idle == 0 || b.out.Full() {
+	b.Clock.Cancel(b.idle)
+	if b.state != ready || b.reading || b.cfg.Times.Idle == 0 || b.Out.Full() {
 		return
 	}
-	b.idle = b.alarms.After(b.cfg.Times.Idle, func() {
-		if b.out.Full() {
+	b.idle = b.Clock.After(b.cfg.Times.Idle, func() {
+		if b.Out.Full() {
 			return // armed again when the client reads
 		}
-		b.log.Info("browser lease: giving back a browser that was not used", "seconds", b.cfg.Times.Idle.Seconds())
+		b.Log.Info("browser lease: giving back a browser that was not used", "seconds", b.cfg.Times.Idle.Seconds())
 		b.step(unused)
 	})
 }

@@ -23,26 +23,26 @@ const tailSize = 4 << 10
 // line cannot be held back until it is verified.
 func (b *bridge) beginLong(p proxy.Piece) {
 	env := mcp.ScanPrefix(p.Head())
-	r := b.open[env.ID.Key()]
-	_, late := b.suppressed[env.ID.Key()]
+	r := b.Open[env.ID.Key()]
+	_, late := b.Owed[env.ID.Key()]
 	l := &longLine{passing: true}
-	b.session.long = l
+	b.long = l
 	switch {
 	case env.HasMethod:
 	case late:
-		delete(b.suppressed, env.ID.Key())
+		delete(b.Owed, env.ID.Key())
 		l.passing = false
 	case r != nil:
 		l.owner = r
 		l.passing = !r.browser
-		b.alarms.Cancel(r.handshake)
+		b.BeingAnswered(r)
 	case !env.ID.Usable() && b.awaitsBrowser():
 		l.passing = false // the id may follow the result
 	}
 	b.logLong(map[bool]string{true: "passed on as it is", false: "held back"}[l.passing])
-	framed := b.framed
+	framed := b.Framed
 	if r != nil {
-		framed = r.framed
+		framed = r.Framed
 	}
 	b.takeLong(p, framed)
 }
@@ -51,18 +51,17 @@ func (b *bridge) beginLong(p proxy.Piece) {
 func (b *bridge) continueLong(p proxy.Piece) {
 	b.takeLong(p, false) // the first piece has decided how it is framed
 	if p.Last {
-		l := b.session.long
-		b.session.long = nil
-		b.alarms.Cancel(b.stall)
-		b.stall = nil
+		l := b.long
+		b.long = nil
+		b.LineEnded()
 		b.endLong(l)
 	}
 }
 
 func (b *bridge) takeLong(p proxy.Piece, framed bool) {
-	l := b.session.long
+	l := b.long
 	if l.passing {
-		b.native(p, framed)
+		b.Native(p, framed)
 		return
 	}
 	l.tail = append(l.tail, p.Data...)
@@ -75,8 +74,8 @@ func (b *bridge) takeLong(p proxy.Piece, framed bool) {
 func (b *bridge) endLong(l *longLine) {
 	switch {
 	case l.passing && l.owner != nil:
-		b.served(l.owner)
-		b.settle(l.owner)
+		b.Served(l.owner)
+		b.Settle(l.owner)
 	case l.passing:
 	case l.owner != nil:
 		b.distrust([]*request{l.owner}, "its result is longer than 10 MiB")
@@ -87,14 +86,14 @@ func (b *bridge) endLong(l *longLine) {
 
 // endUnnamed settles a line without an id in its head.
 func (b *bridge) endUnnamed(id mcp.ID) {
-	r := b.open[id.Key()]
+	r := b.Open[id.Key()]
 	switch {
 	case r == nil:
 		b.distrust(b.awaiting(), "a result longer than 10 MiB came, perhaps its own")
-	case r.browser && r.forwarded:
+	case r.browser && r.Forwarded:
 		b.distrust([]*request{r}, "its result is longer than 10 MiB")
 	default:
-		b.respondError(r, mcp.CodeInternal, "the answer is longer than 10 MiB and names its id at its end")
+		b.RespondError(r, mcp.CodeInternal, prefix+"the answer is longer than 10 MiB and names its id at its end")
 	}
 }
 
@@ -110,27 +109,6 @@ func idAtEnd(tail []byte) mcp.ID {
 	return mcp.ParseID(m[1])
 }
 
-// outputBroken reports whether the client has a part of a line that the
-// downstream has not ended.
-func (b *bridge) outputBroken() bool {
-	return b.session != nil && b.session.long != nil && b.session.long.passing
-}
-
-// watchStall ends the bridge if messages of ours wait too long for the end of a
-// line. A client that does not read gives it more time.
-func (b *bridge) watchStall() {
-	if !b.outputBroken() || b.stall != nil {
-		return
-	}
-	b.stall = b.alarms.After(b.cfg.Times.FlushStall, func() {
-		b.stall = nil
-		if b.out.Full() {
-			b.watchStall()
-			return
-		}
-		if b.outputBroken() && !b.gone {
-			b.finish(proxy.Verdict{Code: 1, Emit: true, Reason: "messages could not be delivered for " + b.cfg.Times.FlushStall.String() +
-				" because chrome-devtools-mcp left a frame unterminated"})
-		}
-	})
-}
+// HalfLine reports whether the client has a part of a line that the downstream
+// has not ended.
+func (b *bridge) HalfLine() bool { return b.Child != nil && b.long != nil && b.long.passing }

@@ -51,15 +51,15 @@ func (b *bridge) tellProgress(r *request, message []byte) {
 
 func (b *bridge) tell(r *request, text string) {
 	p := r.progress
-	if !b.out.Full() { // else it can wait: the next one says the same
+	if !b.Out.Full() { // else it can wait: the next one says the same
 		p.count++
-		b.own(proxy.Notification("notifications/progress", struct {
+		b.Own(proxy.Notification("notifications/progress", struct {
 			Token    json.RawMessage `json:"progressToken"`
 			Progress int             `json:"progress"`
 			Message  string          `json:"message"`
-		}{p.token, p.count, text}), r.framed, progressTag{r.key})
+		}{p.token, p.count, text}), r.Framed, progressTag{r.Key})
 	}
-	p.next = b.alarms.After(b.cfg.Times.Progress, func() {
+	p.next = b.Clock.After(b.cfg.Times.Progress, func() {
 		b.tell(r, fmt.Sprintf("Browser: still acquiring remote browser lease (%.0fs elapsed)", math.Round(time.Since(p.since).Seconds())))
 	})
 }
@@ -67,12 +67,12 @@ func (b *bridge) tell(r *request, text string) {
 // stopProgress says nothing more. What is queued leaves before the answer.
 func (b *bridge) stopProgress(r *request) {
 	if r.progress != nil {
-		b.alarms.Cancel(r.progress.next)
+		b.Clock.Cancel(r.progress.next)
 	}
 }
 
 // hush withdraws what is queued as well: nothing may follow a cancel.
 func (b *bridge) hush(r *request) {
 	b.stopProgress(r)
-	b.out.Drop(progressTag{r.key})
+	b.Out.Drop(progressTag{r.Key})
 }

@@ -73,12 +73,12 @@ func (b *bridge) step(on input) {
 	for _, r := range rules() {
 		if r.in == b.state && r.on == on {
 			b.state = r.to
-			b.alarms.Cancel(b.idle)
+			b.Clock.Cancel(b.idle)
 			if r.act != nil {
 				r.act(b)
 			}
 			b.armIdle()
-			b.pump()
+			b.Pump()
 			return
 		}
 	}

@@ -2,11 +2,9 @@ package browser
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"mcpagents/internal/mcp"
-	"mcpagents/internal/mcp/proxy"
 )
 
 // What is added to descriptions of tools that do not mean what they say when the
@@ -99,27 +97,20 @@ func (b *bridge) annotated(result []byte) []byte {
 	return mcp.Splice(result, edits...)
 }
 
-// compareTools tells the client when the downstream's tools differ from those
-// that it was given here. The argument is an annotated tools/list result.
-func (b *bridge) compareTools(result []byte) {
-	if b.listed == nil {
-		return
+// Tools is the last list of the downstream, or else the known one.
+func (b *bridge) Tools() []byte {
+	if b.list != nil {
+		return b.list
 	}
-	if !sameTools(b.listed, result) {
-		b.own(proxy.Notification("notifications/tools/list_changed", nil), b.framed, nil)
-	}
-	b.listed, b.list = nil, result
+	return b.annotated(bytes.TrimSpace(knownTools))
 }
 
-// sameTools compares the tools of two results, whatever their white space.
-func sameTools(x, y []byte) bool {
-	compact := func(result []byte) string {
-		at, _ := mcp.Lookup(result, "tools")
-		var out bytes.Buffer
-		if json.Compact(&out, at.Of(result)) != nil {
-			return string(result)
-		}
-		return out.String()
+// Listed remembers the tools of a list and adds our notes.
+func (b *bridge) Listed(result []byte) []byte {
+	if b.toolsOf(result) == nil {
+		return result
 	}
-	return compact(x) == compact(y)
+	b.sawTools(result, false)
+	b.list = b.annotated(result)
+	return b.list
 }

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -31,7 +32,7 @@ func (b *bridge) verify(r *request) {
 
 // verified takes what the browser calls itself now.
 func (b *bridge) verified(r *request, g *generation, id string, err error) {
-	if b.open[r.key] != r {
+	if b.Open[r.Key] != r {
 		return
 	}
 	if b.lease != g {
@@ -51,8 +52,7 @@ func (b *bridge) verified(r *request, g *generation, id string, err error) {
 // browser: whether the lease is at fault is what the lessor knows.
 func (b *bridge) askStatus(r *request) {
 	g := r.generation
-	ctx := b.asking
-	b.outside(func() func() {
+	b.Outside(func(ctx context.Context) func() {
 		state, err := b.cfg.Lessor.Status(ctx, g.record)
 		return func() { b.statusEnded(r, g, state, err) }
 	})
@@ -60,7 +60,7 @@ func (b *bridge) askStatus(r *request) {
 
 func (b *bridge) statusEnded(r *request, g *generation, state lease.State, err error) {
 	switch {
-	case b.open[r.key] != r || b.verdict != nil:
+	case b.Open[r.Key] != r || b.Outcome != nil:
 	case b.lease != g:
 		b.replace(r, "the browser of this call was given back or lost while its result was verified")
 	case state == lease.Lost:
@@ -68,7 +68,7 @@ func (b *bridge) statusEnded(r *request, g *generation, state lease.State, err e
 		b.leaseLost()
 	default:
 		if state == lease.Unknown {
-			b.log.Warn(fmt.Sprintf("browser lease status is unknown; passing the error on as it is: %v", err))
+			b.Log.Warn(fmt.Sprintf("browser lease status is unknown; passing the error on as it is: %v", err))
 		}
 		b.deliver(r)
 	}
@@ -76,8 +76,8 @@ func (b *bridge) statusEnded(r *request, g *generation, state lease.State, err e
 
 // deliver passes the native answer on, byte for byte.
 func (b *bridge) deliver(r *request) {
-	b.settle(r)
-	b.native(r.native.piece, r.framed)
+	b.Settle(r)
+	b.Native(r.native.piece, r.Framed)
 }
 
 // replace answers a browser call that the downstream has got: its outcome is
@@ -87,7 +87,7 @@ func (b *bridge) replace(r *request, why string) {
 	if r.native != nil {
 		native = r.native.env.Result
 	}
-	b.respondRaw(r, replacedAfter(native, why))
+	b.RespondRaw(r, replacedAfter(native, why))
 }
 
 // distrust answers calls whose results cannot be passed on, and gives up the
@@ -107,24 +107,24 @@ func (b *bridge) distrust(calls []*request, why string) {
 // downstream for good, as its calls run one after another.
 func (b *bridge) overdue(r *request) {
 	switch {
-	case r.browser && r.forwarded && r.native != nil:
+	case r.browser && r.Forwarded && r.native != nil:
 		// The downstream is well, only nobody can tell in time whether to trust it.
 		b.replace(r, "its result could not be verified before the "+b.hardTimeout())
 	case r.cancelled:
-		b.settle(r) // it need not be answered
-	case r.browser && r.forwarded:
-		b.log.Warn("a browser call reached its hard timeout; starting chrome-devtools-mcp anew")
+		b.Settle(r) // it need not be answered
+	case r.browser && r.Forwarded:
+		b.Log.Warn("a browser call reached its hard timeout; starting chrome-devtools-mcp anew")
 		b.replace(r, "this call had no answer at its "+b.hardTimeout())
 		b.unstick()
 	default:
-		if _, waited := b.withdraw(r); !waited {
-			b.suppressed[r.key] = struct{}{}
-			if r.method != "initialize" && b.phase == running { // MCP forbids to cancel that
-				b.session.Input.Write(proxy.Cancel(r.id, prefix+b.hardTimeout()))
+		if !b.Withdraw(r) {
+			b.Suppress(r)
+			if r.Method != "initialize" && b.Phase == proxy.Running { // MCP forbids to cancel that
+				b.Child.Input.Write(proxy.Cancel(r.ID, prefix+b.hardTimeout()))
 			}
 		}
-		b.respondError(r, mcp.CodeAborted, fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))
-		b.pump()
+		b.RespondError(r, mcp.CodeAborted, prefix+fmt.Sprintf("browser pass-through request hard timeout; it had no answer within %s and was not replayed", b.cfg.Times.Hard))
+		b.Pump()
 	}
 }
 

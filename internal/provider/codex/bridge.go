@@ -148,7 +148,7 @@ type bridge struct {
 	initialized []byte // the line of the client's notification
 	listed      []byte // the tools/list result that was given here and not yet compared
 
-	verdict *proxy.Verdict
+	verdict *proxy.Outcome
 }
 
 // pending is a message that waits for a child.

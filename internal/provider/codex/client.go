@@ -127,7 +127,7 @@ func (b *bridge) reused(id mcp.ID) {
 	}
 	r.state = open
 	r.end = agent.Alive
-	b.finish(proxy.Verdict{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
+	b.finish(proxy.Outcome{Code: 1, Reason: fmt.Sprintf("request id %.64s was reused while it was in flight", id.Raw), Emit: true})
 }
 
 func (b *bridge) fromNotification(ctx context.Context, m mcp.Message, env mcp.Envelope) {

@@ -10,7 +10,7 @@ import (
 )
 
 // finish ends the event loop. The first verdict counts.
-func (b *bridge) finish(v proxy.Verdict) {
+func (b *bridge) finish(v proxy.Outcome) {
 	if b.verdict == nil {
 		b.verdict = &v
 	}
@@ -29,13 +29,13 @@ func (b *bridge) clientGone() {
 				b.answerLocally(p.request, nil)
 			}
 		}
-		b.finish(proxy.Verdict{Reason: "client disconnected"})
+		b.finish(proxy.Outcome{Reason: "client disconnected"})
 		return
 	}
 	b.cancelForGone()
 	b.session.Input.Close()
 	b.alarms.After(b.cfg.ClientGoneGrace, func() {
-		b.finish(proxy.Verdict{Reason: "client disconnected and codex did not end"})
+		b.finish(proxy.Outcome{Reason: "client disconnected and codex did not end"})
 	})
 }
 
@@ -89,9 +89,9 @@ func (b *bridge) sessionEnded() {
 	s := b.session
 	switch {
 	case b.gone:
-		b.finish(proxy.Verdict{Code: s.End.Code(), Reason: "client disconnected, " + s.ending()})
+		b.finish(proxy.Outcome{Code: s.End.Code(), Reason: "client disconnected, " + s.ending()})
 	case s.Served:
-		b.finish(proxy.Verdict{Code: s.End.Code(), Reason: s.ending(), Emit: true})
+		b.finish(proxy.Outcome{Code: s.End.Code(), Reason: s.ending(), Emit: true})
 	default:
 		b.fail(s.failure())
 	}

@@ -131,6 +131,6 @@ func (b *bridge) tearDown(r *request) { b.endForWedge(r.teardownReason()) }
 
 func (b *bridge) endForWedge(reason string) {
 	if !b.gone {
-		b.finish(proxy.Verdict{Code: 1, Reason: reason, Emit: true})
+		b.finish(proxy.Outcome{Code: 1, Reason: reason, Emit: true})
 	}
 }

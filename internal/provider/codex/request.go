@@ -126,7 +126,7 @@ func (b *bridge) answerOf(r *request, response *mcp.Response, j *job.Job) {
 // own queues a message of ours for the client.
 func (b *bridge) own(body []byte, framed bool, tag any) {
 	if err := b.out.Own(body, framed, tag); err != nil {
-		b.finish(proxy.Verdict{Code: 1, Reason: err.Error()})
+		b.finish(proxy.Outcome{Code: 1, Reason: err.Error()})
 	}
 	if b.midLine() {
 		b.watchStall()

@@ -38,7 +38,7 @@ func (b *bridge) owesTooMuch() {
 		b.fail(b.notReady())
 		return
 	}
-	b.finish(proxy.Verdict{Code: 1, Reason: "late-response suppression limit reached", Emit: true})
+	b.finish(proxy.Outcome{Code: 1, Reason: "late-response suppression limit reached", Emit: true})
 }
 
 // rememberEnd notes a request whose turn has ended without an answer.
