@@ -17,7 +17,7 @@ const maxQuestions = 1024
 // fromServerRequest takes a request of Codex, such as one for approval. The
 // client answers it, except for a job, which has nobody who could.
 func (b *bridge) fromServerRequest(p proxy.Piece, env mcp.Envelope) {
-	named := b.open[correlation(env.Params)]
+	named := b.Open[correlation(env.Params)]
 	b.answersQuestion(env.ID.Key()) // an older one with the id is not answered any more
 	r := named
 	if r == nil {
@@ -33,7 +33,7 @@ func (b *bridge) fromServerRequest(p proxy.Piece, env mcp.Envelope) {
 		b.questions[env.ID.Key()] = question{r}
 		r.asking++
 	}
-	b.native(p, b.framed)
+	b.pass(p, b.Framed)
 }
 
 // inThread returns the running turn of the thread that params name.
@@ -44,7 +44,7 @@ func (b *bridge) inThread(params []byte) *request {
 		if thread == "" {
 			continue
 		}
-		for _, r := range b.open {
+		for _, r := range b.Open {
 			if r.turn != nil && r.turn.Thread == thread && r.end == agent.Alive {
 				return r
 			}
@@ -57,9 +57,9 @@ func (b *bridge) inThread(params []byte) *request {
 func (b *bridge) refuseQuestion(r *request, id mcp.ID) {
 	body := proxy.Response(id, &mcp.Response{Error: &mcp.Error{Code: mcp.CodeMethodNotFound,
 		Message: "interactive requests are not available for background jobs"}})
-	b.session.Input.Write(append(body, '\n'))
+	b.Child.Input.Write(append(body, '\n'))
 	b.sendCancel(r, "background job cannot answer")
-	b.settle(r)
+	b.Settle(r)
 	r.job.Fail("the turn asked for unsupported interactive input; run it as a blocking call", "")
 }
 

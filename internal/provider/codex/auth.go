@@ -52,9 +52,9 @@ func (b *bridge) invalidateLogin() {
 		return
 	}
 	b.loginInvalid = true
-	b.log.Error(codeLogin + ": Codex reported that its login is not valid; no further turn is started by this process")
-	if s := b.session; s != nil && s.child.Invalidate != nil {
-		s.child.Invalidate()
+	b.Log.Error(codeLogin + ": Codex reported that its login is not valid; no further turn is started by this process")
+	if b.Child != nil && b.session.child.Invalidate != nil {
+		b.session.child.Invalidate()
 	}
 }
 
@@ -62,11 +62,11 @@ func (b *bridge) invalidateLogin() {
 // own text may hold what the client must not see.
 func (b *bridge) failUnauthorized(r *request) {
 	if r.job != nil {
-		b.settle(r)
+		b.Settle(r)
 		r.job.Fail(textLogin, codeLogin)
 		return
 	}
-	b.respond(r, loginResult(r.threadID()))
+	b.Respond(r, loginResult(r.threadID()))
 }
 
 func loginResult(thread string) any {

@@ -3,6 +3,7 @@ package codex
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -91,42 +92,18 @@ func (c *Config) fill() {
 	}
 }
 
-// phase says what becomes of a message for Codex.
-type phase uint8
-
-const (
-	absent    phase = iota // no child: it is answered here, a call starts a launch
-	launching              // it waits
-	opening                // a child has our initialize but not answered it: it waits
-	running                // it goes to the child
-	closing                // a failed child is being destroyed: as absent, but a call waits for that
-)
-
-// bridge is the state of one connection. All of it belongs to the event loop.
+// bridge is the state of one connection. All of it belongs to the event loop of
+// the proxy's session, whose policy it is.
 type bridge struct {
-	cfg    Config
-	ctx    context.Context // of Run
-	log    *slog.Logger
-	tools  catalog
-	alarms *proxy.Clock
-	out    *proxy.Output
+	proxy.Defaults[*request]
+	cfg     Config
+	tools   catalog
+	session *session // of the child
 
-	client *proxy.Client // its Messages is nil after their end
-	framed bool          // the client's latest message was a frame
-	gone   bool          // the client has sent its last message
-	idle   *proxy.Alarm  // by when the client must send something
-
-	open     map[string]*request // by id key
-	sequence uint64              // of requests
-	answered []localAnswer       // the last ones
-	// suppressed are requests that were settled here while Codex owes its
-	// answer, by id key, and ended the keys of those that it need not answer.
-	suppressed map[string]*request
-	ended      []string
-	awaiting   map[*request]struct{} // those that wait for the end of a line
-	holding    map[*request]struct{} // those whose progress does
-	stall      *proxy.Alarm          // by when the line must end
-	questions  map[string]question   // of Codex, by id key
+	ended     []string              // the keys of settled requests that Codex need not answer
+	awaiting  map[*request]struct{} // those that wait for the end of a line
+	holding   map[*request]struct{} // those whose progress does
+	questions map[string]question   // of Codex, by id key
 
 	jobs         *job.Table
 	jobCalls     int    // calls of ours that ran jobs
@@ -134,35 +111,6 @@ type bridge struct {
 	threads      agent.Threads
 	ledger       agent.Ledger
 	loginInvalid bool
-
-	phase        phase
-	session      *session // in opening and running
-	launches     int
-	launched     chan launchResult
-	stopLaunch   context.CancelFunc
-	closed       chan struct{} // a failed child is gone
-	waiting      []pending
-	waitingBytes int
-
-	initialize  []byte // the client's line, once it was answered here or sent to a child
-	initialized []byte // the line of the client's notification
-	listed      []byte // the tools/list result that was given here and not yet compared
-
-	verdict *proxy.Outcome
-}
-
-// pending is a message that waits for a child.
-type pending struct {
-	message mcp.Message
-	request *request // nil for what needs no answer
-	call    *call    // of one of our tools
-	// initialized says that it is the notification of that name.
-	initialized bool
-}
-
-type launchResult struct {
-	child *Child
-	err   error
 }
 
 // Run is a bridge between the client on in and out and a Codex that cfg.Launch
@@ -171,61 +119,23 @@ type launchResult struct {
 // 128 plus its number. Run closes in, if it is an io.Closer, to end its reading.
 func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) int {
 	cfg.fill()
-	client := proxy.Attend(in, cfg.MaxMessage, cfg.Watchdog)
 	b := &bridge{
-		cfg: cfg, log: cfg.Log, tools: newCatalog(cfg.Models), alarms: proxy.New(), out: proxy.NewOutput(out),
-		client: client, ctx: ctx, open: map[string]*request{}, suppressed: map[string]*request{},
-		awaiting: map[*request]struct{}{}, holding: map[*request]struct{}{}, questions: map[string]question{}, ledger: agent.Ledger{Agent: "codex"}, instance: job.NewID(),
-		launched: make(chan launchResult, 1), closed: make(chan struct{}, 1), stopLaunch: func() {},
+		cfg: cfg, tools: newCatalog(cfg.Models), awaiting: map[*request]struct{}{}, holding: map[*request]struct{}{},
+		questions: map[string]question{}, ledger: agent.Ledger{Agent: "codex"}, instance: job.NewID(),
 	}
+	b.Session = proxy.NewSession(proxy.Config{
+		Name: "codex", Label: "codex", Version: cfg.Version, Ready: cfg.Ready,
+		HandshakeTimeout: cfg.HandshakeTimeout, ReadyTimeout: cfg.HandshakeTimeout, FlushStall: cfg.Times.FlushStall, MaxOwed: maxSuppressed,
+		ClientIdle: cfg.ClientIdle, Busy: func() bool { return len(b.jobs.Active()) > 0 }, Watchdog: cfg.Watchdog, MaxMessage: cfg.MaxMessage,
+		Reserved: []string{privateIDs}, ReservedAnswer: &mcp.Response{Error: &mcp.Error{Code: mcp.CodeInvalidRequest,
+			Message: "mcp-agents: ids that begin with " + privateIDs + " are reserved"}},
+		PrivateID: func(what string, number int) string { return fmt.Sprintf("%scodex/%s/%d", privateIDs, what, number) },
+		Signal:    signalName, Log: cfg.Log,
+	}, b)
 	b.jobs = b.newJobs()
-	b.heard()
-	b.launch(ctx)
-	cfg.Ready()
-
-	b.loop(ctx)
-	b.shutdown()
-
-	client.Leave()
-	proxy.Abandon(b.out.Close(), nil)
-	return b.verdict.Code
-}
-
-// loop handles events until there is a verdict.
-func (b *bridge) loop(ctx context.Context) {
-	for b.verdict == nil {
-		var child proxy.Events
-		if b.session != nil {
-			child = b.session.Events(b.out.Full())
-		}
-		select {
-		case e := <-b.client.Messages:
-			b.fromClient(ctx, e)
-		case p, ok := <-child.Stdout:
-			b.fromChild(p, ok)
-		case chunk, ok := <-child.Stderr:
-			b.fromStderr(chunk, ok)
-		case e := <-child.Ended:
-			b.childEnded(e)
-		case err := <-child.Written:
-			b.session.Input.Wrote(err)
-		case r := <-b.launched:
-			b.launchEnded(r)
-		case <-b.closed:
-			b.childClosed(ctx)
-		case <-b.client.Died:
-			b.orphaned()
-		case err := <-b.out.Results():
-			full := b.out.Full()
-			if b.out.Wrote(err); err != nil {
-				b.finish(proxy.OutputFailed(err, b.log))
-			} else if full && !b.out.Full() {
-				b.drained()
-			}
-		case <-b.alarms.Next():
-			b.alarms.Ring()
-		case <-ctx.Done():
-			b.finish(proxy.Stopped(context.Cause(ctx)))
-		}
+	outcome := b.Session.Run(ctx, in, out)
+	if line := b.ledger.Rest(); line != "" {
+		b.Log.Warn(line)
 	}
+	return outcome.Code
 }

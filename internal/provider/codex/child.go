@@ -42,10 +42,16 @@ func (e *LaunchError) Error() string {
 
 func (e *LaunchError) Unwrap() error { return e.Err }
 
-// remedy is the text of a launch error for the caller of a tool.
+// remedy is the text for the caller of a tool about a Codex that does not serve.
 func remedy(err error) string {
 	if launch, ok := errors.AsType[*LaunchError](err); ok {
 		return launch.Text
+	}
+	if late, ok := errors.AsType[*proxy.LateError](err); ok {
+		return fmt.Sprintf("Codex started but has not answered initialize within %s; if it is only slow, raise --handshake_timeout", late.After)
+	}
+	if errors.Is(err, proxy.ErrRefused) {
+		return "Codex refused the client's initialize"
 	}
 	return err.Error()
 }
@@ -58,15 +64,20 @@ type session struct {
 	*proxy.Run
 	child *Child
 
-	midLine   bool         // a line of its stdout has begun and not ended
-	dropping  bool         // the native line at hand is not for the client
-	streaming *request     // the request that the native line at hand answers
-	tail      []byte       // of stderr
-	readiness *proxy.Alarm // by when it must have answered initialize
+	dropping  bool     // the native line at hand is not for the client
+	streaming *request // the request that the native line at hand answers
+	tail      []byte   // of stderr
 }
 
-func newSession(child *Child, number int) *session {
-	return &session{Run: proxy.Follow(child.Process, number, readChunks), child: child}
+// Launch starts a Codex.
+func (b *bridge) Launch(ctx context.Context) (proxy.Started, error) {
+	child, err := b.cfg.Launch(ctx)
+	if err != nil {
+		return proxy.Started{}, err
+	}
+	return proxy.Started{Process: child.Process, ReadStderr: readChunks, Accept: func(run *proxy.Run) {
+		b.session = &session{Run: run, child: child}
+	}}, nil
 }
 
 // readChunks yields what r gives as it comes.
@@ -80,9 +91,6 @@ func readChunks(r io.Reader, yield func([]byte) bool) {
 	}
 }
 
-// ending says how the child ended.
-func (s *session) ending() string { return s.End.Reason("codex", signalName(s.End.Exit.Signal)) }
-
 func (s *session) keepTail(chunk []byte) {
 	s.tail = append(s.tail, chunk...)
 	if n := len(s.tail) - tailSize; n > 0 {
@@ -90,8 +98,9 @@ func (s *session) keepTail(chunk []byte) {
 	}
 }
 
-// failure is why a session that ended before it served did so, as a launch error.
-func (s *session) failure() error {
+// NotServed explains the end with the last line of stderr.
+func (b *bridge) NotServed() error {
+	s := b.session
 	tail := strings.TrimSpace(strings.ToValidUTF8(string(s.tail), "?"))
 	if strings.Contains(tail, "stdin is not a terminal") {
 		version := s.child.Version
@@ -101,7 +110,7 @@ func (s *session) failure() error {
 		return &LaunchError{Text: "the Codex CLI " + version + " has no mcp-server command: " +
 			"use an image with Codex 0.153.4 or earlier (0.154.0 removed the command)"}
 	}
-	text := "Codex ended before it answered initialize (" + s.ending() + ")"
+	text := "Codex ended before it answered initialize (" + b.Ending() + ")"
 	if tail != "" {
 		text += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
 	}

@@ -14,18 +14,18 @@ import (
 // of jobs, and those that say that the login is refused, are not for the client.
 func (b *bridge) fromEvent(p proxy.Piece, env mcp.Envelope) {
 	key := correlation(env.Params)
-	r := b.open[key]
+	r := b.Open[key]
 	abandoned := b.ledger.Find(key)
 	var e *mcpserver.Event
-	if r != nil || abandoned != nil || b.suppressed[key] != nil {
+	if r != nil || abandoned != nil || b.Owed[key] != nil {
 		msg, _ := mcp.Lookup(env.Params, "msg")
 		kind, _ := mcp.Lookup(env.Params, "msg", "type")
 		name, _ := mcp.Text(kind.Of(env.Params))
 		e = mcpserver.Parse(name, msg.Of(env.Params))
 	}
 	refused := e != nil && e.Unauthorized()
-	if !private(key) && !refused {
-		b.native(p, b.framed)
+	if !b.Reserved(key) && !refused {
+		b.pass(p, b.Framed)
 	}
 	if refused {
 		b.invalidateLogin()
@@ -125,14 +125,14 @@ func (b *bridge) tellProgress(r *request, message []byte) {
 // left. One that came inside a half-written line waits for its end, since that
 // may be the answer.
 func (b *bridge) sendProgress(r *request, m progressMessage) {
-	b.out.Drop(progressTag{r.key})
-	if b.midLine() {
+	b.Out.Drop(progressTag{r.Key})
+	if b.HalfLine() {
 		r.held = &m
 		b.holding[r] = struct{}{}
-		b.watchStall()
+		b.WatchStall()
 		return
 	}
 	r.held = nil
 	delete(b.holding, r)
-	b.own(proxy.Notification("notifications/progress", m), r.framed, progressTag{r.key})
+	b.Own(proxy.Notification("notifications/progress", m), r.Framed, progressTag{r.Key})
 }

@@ -20,7 +20,7 @@ func (b *bridge) newJobs() *job.Table {
 		wait = min(t.StatusInterval, job.MaxWait)
 	}
 	return job.NewTable(job.Config{Contract: job.Codex, After: b.after, StatusInterval: t.StatusInterval, DefaultWait: wait,
-		MaxCommentary: b.cfg.MaxCommentary, Log: b.log})
+		MaxCommentary: b.cfg.MaxCommentary, Log: b.Log})
 }
 
 // startJob runs a call as a job. Codex gets it as a call of ours, without a
@@ -35,14 +35,17 @@ func (b *bridge) startJob(c *call, m mcp.Message) (*job.Job, job.Answer) {
 	native := b.tools.tool(c.tool.native)
 	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":`, id, native.name)
 	raw := append(append(head, c.arguments.Of(m.Raw)...), `}}`...)
-	r := &request{id: mcp.ParseID(mcp.Encode(id)), method: "tools/call", sequence: b.sequence, job: j}
-	r.key = r.id.Key()
-	b.sequence++
-	b.open[r.key] = r
+	r := &request{job: j, Request: proxy.Request{ID: mcp.ParseID(mcp.Encode(id)), Method: "tools/call", Callback: func(answer *mcp.Response) {
+		if answer.Error != nil {
+			j.Fail(strings.TrimPrefix(answer.Error.Message, "mcp-agents: "), "")
+		}
+	}}}
+	r.Key = r.ID.Key()
+	b.Accept(r)
 	arguments := mcp.Span{Start: len(head), End: len(head) + c.arguments.End - c.arguments.Start}
 	r.turn = b.newTurn(r, native.name, raw, arguments)
 	j.OnCancel = func() { b.cancelJob(r) }
-	b.forward(b.ctx, pending{message: mcp.Message{Raw: raw, Mode: m.Mode, Terminated: true}, request: r, call: &call{native, arguments}})
+	b.Forward(proxy.Pending[*request]{Message: mcp.Message{Raw: raw, Mode: m.Mode, Terminated: true}, Request: r, Translate: b.translate(&call{native, arguments})})
 	return j, b.jobs.Started(j)
 }
 
@@ -59,7 +62,7 @@ func (b *bridge) newTurn(r *request, name string, message []byte, arguments mcp.
 	if r.job != nil {
 		t.Job = r.job.ID
 	} else {
-		t.Request = r.key
+		t.Request = r.Key
 	}
 	if name == toolCodex {
 		t.Cwd, t.Sandbox = text("cwd"), text("sandbox")
@@ -75,8 +78,8 @@ func (b *bridge) newTurn(r *request, name string, message []byte, arguments mcp.
 
 // cancelJob stops a job's turn, which may not have reached Codex.
 func (b *bridge) cancelJob(r *request) {
-	if _, waited := b.withdraw(r); waited {
-		b.settle(r)
+	if b.Withdraw(r) {
+		b.Settle(r)
 		r.job.Canceled("canceled")
 		return
 	}
@@ -132,6 +135,6 @@ func (b *bridge) finishJob(r *request, env mcp.Envelope) {
 
 // oversizeAnswer fails a job whose answer is too long to be held.
 func (b *bridge) oversizeAnswer(r *request) {
-	b.settle(r)
+	b.Settle(r)
 	r.job.Fail(fmt.Sprintf("the answer of codex is longer than %d MiB", proxy.MaxLine>>20), "")
 }

@@ -8,15 +8,15 @@ import (
 	"mcpagents/internal/mcp/proxy"
 )
 
-// watch arms the deadlines of a request that Codex now has. Idle is renewed by
+// Sent arms the deadlines of a request that Codex now has. Idle is renewed by
 // the request's own events only; hard never is.
-func (b *bridge) watch(r *request) {
+func (b *bridge) Sent(r *request) {
 	r.heard = time.Now()
 	t := b.cfg.Times
 	if t.Idle > 0 {
-		r.idle = b.alarms.After(t.Idle, func() { b.idleRang(r) })
+		r.idle = b.Clock.After(t.Idle, func() { b.idleRang(r) })
 	}
-	r.hard = b.alarms.After(t.Hard, func() {
+	r.hard = b.Clock.After(t.Hard, func() {
 		r.late = label("hard", t.Hard)
 		b.step(r, deadline)
 	})
@@ -36,9 +36,9 @@ func (b *bridge) alive(r *request) { r.heard = time.Now() }
 func (b *bridge) idleRang(r *request) {
 	left := b.cfg.Times.Idle - time.Since(r.heard)
 	switch {
-	case r.state != open || r.asking > 0 || b.out.Full():
+	case r.state != open || r.asking > 0 || b.Out.Full():
 	case left > 0:
-		r.idle = b.alarms.After(left, func() { b.idleRang(r) })
+		r.idle = b.Clock.After(left, func() { b.idleRang(r) })
 	default:
 		r.late = label("idle", b.cfg.Times.Idle)
 		b.step(r, deadline)
@@ -50,31 +50,28 @@ func (b *bridge) renew(r *request) {
 	if r.state != open || r.idle == nil {
 		return
 	}
-	b.alarms.Cancel(r.idle)
+	b.Clock.Cancel(r.idle)
 	r.heard = time.Now()
-	r.idle = b.alarms.After(b.cfg.Times.Idle, func() { b.idleRang(r) })
+	r.idle = b.Clock.After(b.cfg.Times.Idle, func() { b.idleRang(r) })
 }
 
-// drained renews every idle time when the client reads again.
-func (b *bridge) drained() {
-	for _, r := range b.open {
+// Drained renews every idle time when the client reads again.
+func (b *bridge) Drained() {
+	for _, r := range b.Open {
 		b.renew(r)
 	}
 }
 
 // arm gives r a time for its state.
 func (b *bridge) arm(r *request, d time.Duration) {
-	r.grace = b.alarms.After(d, func() {
-		if b.midLine() && b.out.Full() { // the line may be whole by now: nobody looks
+	r.grace = b.Clock.After(d, func() {
+		if b.HalfLine() && b.Out.Full() { // the line may be whole by now: nobody looks
 			b.arm(r, d)
 			return
 		}
 		b.step(r, grace)
 	})
 }
-
-// midLine reports whether Codex has begun a line and not ended it.
-func (b *bridge) midLine() bool { return b.session != nil && b.session.midLine }
 
 // awaitLine gives a half-written line CancelGrace to come to its end.
 func (b *bridge) awaitLine(r *request) {
@@ -91,31 +88,12 @@ func (b *bridge) awaitLine(r *request) {
 // the hard deadline and the stall of a line.
 func (b *bridge) watchLine(r *request) {
 	b.awaiting[r] = struct{}{}
-	b.watchStall()
-}
-
-// watchStall ends the bridge if the half-written line is still there after
-// FlushStall, because messages of ours wait for its end. More of them do not
-// give it more time; a client that does not read does.
-func (b *bridge) watchStall() {
-	if b.stall != nil {
-		return
-	}
-	b.stall = b.alarms.After(b.cfg.Times.FlushStall, func() {
-		b.stall = nil
-		if b.out.Full() {
-			b.watchStall()
-			return
-		}
-		b.endForWedge("generated messages could not be delivered for " + b.cfg.Times.FlushStall.String() +
-			" because codex left a frame unterminated")
-	})
+	b.WatchStall()
 }
 
 // lineEnded takes the end of a line for those who waited for it.
 func (b *bridge) lineEnded(waited []*request) {
-	b.alarms.Cancel(b.stall)
-	b.stall = nil
+	b.LineEnded()
 	for r := range b.holding {
 		b.sendProgress(r, *r.held)
 	}
@@ -130,7 +108,7 @@ func (b *bridge) lineEnded(waited []*request) {
 func (b *bridge) tearDown(r *request) { b.endForWedge(r.teardownReason()) }
 
 func (b *bridge) endForWedge(reason string) {
-	if !b.gone {
-		b.finish(proxy.Outcome{Code: 1, Reason: reason, Emit: true})
+	if !b.Gone {
+		b.Finish(proxy.Outcome{Code: 1, Reason: reason, Emit: true})
 	}
 }

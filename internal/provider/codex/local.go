@@ -40,25 +40,29 @@ func (b *bridge) callLocally(r *request, c *call, m mcp.Message) bool {
 	switch c.tool.name {
 	case toolCodex, toolReply, toolStart, toolReplyStart:
 		if b.loginInvalid {
-			b.respond(r, loginResult(""))
+			b.Respond(r, loginResult(""))
 			return true
 		}
 		if c.tool.name != c.tool.native {
 			j, answer := b.startJob(c, m)
-			b.answerOf(r, &mcp.Response{Result: answer}, j)
+			var undo func()
+			if j != nil {
+				undo = j.Cancel
+			}
+			b.Answer(r, &mcp.Response{Result: answer}, undo)
 			return true
 		}
 		return false
 	case toolStatus:
 		b.callStatus(r, id, g)
 	case toolCommentary:
-		b.respond(r, b.jobs.Commentary(id, g.number("offset")))
+		b.Respond(r, b.jobs.Commentary(id, g.number("offset")))
 	case toolResult:
-		b.respond(r, b.jobs.Result(id, g.number("offset")))
+		b.Respond(r, b.jobs.Result(id, g.number("offset")))
 	case toolCancel:
-		b.respond(r, b.jobs.Cancel(id))
+		b.Respond(r, b.jobs.Cancel(id))
 	case toolPeek:
-		b.respond(r, b.peek(agent.Filter{Cwd: g.text("cwd"), Thread: g.text("threadId"), Request: g.text("requestId")}))
+		b.Respond(r, b.peek(agent.Filter{Cwd: g.text("cwd"), Thread: g.text("threadId"), Request: g.text("requestId")}))
 	}
 	return true
 }
@@ -73,7 +77,7 @@ func (b *bridge) callStatus(r *request, id string, g given) {
 	r.poll = func() {} // until it is known: the answer may come at once
 	forget := b.jobs.Status(id, g.number("cursor"), wait, func(a job.Answer) {
 		r.poll = nil
-		b.respond(r, a)
+		b.Respond(r, a)
 	})
 	if r.poll != nil {
 		r.poll = forget
@@ -83,7 +87,7 @@ func (b *bridge) callStatus(r *request, id string, g given) {
 // peek is what the caller may know of running turns.
 func (b *bridge) peek(f agent.Filter) any {
 	var turns []*agent.Record
-	for _, r := range b.inOrder() {
+	for _, r := range b.InOrder() {
 		if r.turn != nil && r.state != finishing && r.state != lapsed {
 			turns = append(turns, r.turn)
 		}
@@ -94,6 +98,6 @@ func (b *bridge) peek(f agent.Filter) any {
 
 // after is the bridge's clock for what runs in its event loop.
 func (b *bridge) after(d time.Duration, call func()) (cancel func()) {
-	a := b.alarms.After(d, call)
-	return func() { b.alarms.Cancel(a) }
+	a := b.Clock.After(d, call)
+	return func() { b.Clock.Cancel(a) }
 }

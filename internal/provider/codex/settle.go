@@ -19,8 +19,8 @@ func (b *bridge) awaitAnswer(r *request) {
 // stopTurn tells Codex to stop.
 func (b *bridge) stopTurn(r *request) {
 	b.hush(r)
-	b.alarms.Cancel(r.hard)
-	b.alarms.Cancel(r.handshake)
+	b.Clock.Cancel(r.hard)
+	b.BeingAnswered(r)
 	reason := "client cancelled the request"
 	if r.job != nil {
 		reason = "background job cancelled"
@@ -33,8 +33,8 @@ func (b *bridge) stopTurn(r *request) {
 }
 
 func (b *bridge) sendCancel(r *request, reason string) {
-	if b.session != nil {
-		b.session.Input.Write(proxy.Cancel(r.id, "mcp-agents: "+reason))
+	if b.Child != nil {
+		b.Child.Input.Write(proxy.Cancel(r.ID, "mcp-agents: "+reason))
 	}
 }
 
@@ -42,7 +42,7 @@ func (b *bridge) sendCancel(r *request, reason string) {
 func (b *bridge) expire(r *request) {
 	b.sendCancel(r, r.late)
 	b.giveUp(r, r.late)
-	b.suppress(r)
+	b.Suppress(r)
 	if r.unauthorized {
 		b.failUnauthorized(r)
 		return
@@ -51,7 +51,7 @@ func (b *bridge) expire(r *request) {
 		r.job.Fail("request "+r.late, "")
 		return
 	}
-	b.respondError(r, mcp.CodeAborted, "mcp-agents: codex pass-through request "+r.late+"; the bridge stayed connected. "+
+	b.RespondError(r, mcp.CodeAborted, "mcp-agents: codex pass-through request "+r.late+"; the bridge stayed connected. "+
 		"Codex may go on: "+editsRemain+r.inThread())
 }
 
@@ -75,14 +75,14 @@ func (r *request) threadID() string {
 // giveUp records a turn that may go on.
 func (b *bridge) giveUp(r *request, why string) {
 	if r.turn != nil {
-		b.log.Warn(b.ledger.Abandon(r.key, string(r.id.Raw), why, r.turn))
+		b.Log.Warn(b.ledger.Abandon(r.Key, string(r.ID.Raw), why, r.turn))
 	}
 }
 
 // abandon settles a cancel that Codex did not acknowledge.
 func (b *bridge) abandon(r *request) {
 	b.giveUp(r, fmt.Sprintf("cancellation not acknowledged within %dms", b.cfg.Times.CancelGrace.Milliseconds()))
-	b.suppress(r)
+	b.Suppress(r)
 	if r.job != nil {
 		r.job.Canceled(fmt.Sprintf("canceled (codex did not acknowledge within %dms)", b.cfg.Times.CancelGrace.Milliseconds()))
 	}
@@ -92,7 +92,7 @@ func (b *bridge) abandon(r *request) {
 // then, and a command that the turn had started may go on.
 func (b *bridge) confirm(r *request) {
 	b.hush(r)
-	b.rememberEnd(r.key)
+	b.rememberEnd(r.Key)
 	if t := r.turn; t != nil {
 		t.Over = true
 		if len(t.Commands) > 0 {
@@ -100,7 +100,7 @@ func (b *bridge) confirm(r *request) {
 		}
 	}
 	if r.job == nil {
-		b.log.Debug("cancellation confirmed by " + r.endKind)
+		b.Log.Debug("cancellation confirmed by " + r.endKind)
 		return
 	}
 	if r.end == agent.Completed {
@@ -120,8 +120,8 @@ func (b *bridge) discard(r *request) {
 // recoverAnswer answers r from the event that ended its turn, because Codex
 // has not.
 func (b *bridge) recoverAnswer(r *request) {
-	b.log.Info(fmt.Sprintf("settled %s codex request from terminal event for request %s (thread_id=%s)", endWord(r.end), r.id.Raw, r.threadID()))
-	b.suppress(r)
+	b.Log.Info(fmt.Sprintf("settled %s codex request from terminal event for request %s (thread_id=%s)", endWord(r.end), r.ID.Raw, r.threadID()))
+	b.Suppress(r)
 	b.answerFromEnd(r)
 }
 
@@ -131,15 +131,15 @@ func (b *bridge) answerFromEnd(r *request) {
 	case r.unauthorized:
 		b.failUnauthorized(r)
 	case r.end == agent.Completed && r.job != nil:
-		b.settle(r)
+		b.Settle(r)
 		r.job.Complete(r.lastMessage)
 	case r.end == agent.Completed:
-		b.respond(r, turnResult(r.lastMessage, r.threadID()))
+		b.Respond(r, turnResult(r.lastMessage, r.threadID()))
 	case r.job != nil:
-		b.settle(r)
+		b.Settle(r)
 		r.job.Fail(abortText, "")
 	default:
-		b.respondError(r, mcp.CodeAborted, "mcp-agents: "+abortText+" Any writes it made are in the tree; verify the workspace before you repeat it."+r.inThread())
+		b.RespondError(r, mcp.CodeAborted, "mcp-agents: "+abortText+" Any writes it made are in the tree; verify the workspace before you repeat it."+r.inThread())
 	}
 }
 
@@ -183,12 +183,12 @@ func (b *bridge) deliver(r *request) {
 		b.finishJob(r, n.env)
 	default:
 		if r.end == agent.Aborted {
-			b.log.Warn(fmt.Sprintf("WARNING native codex response settled aborted request %s; forwarding unchanged (thread_id=%s)", r.id.Raw, r.threadID()))
+			b.Log.Warn(fmt.Sprintf("WARNING native codex response settled aborted request %s; forwarding unchanged (thread_id=%s)", r.ID.Raw, r.threadID()))
 		}
-		if r.method == "tools/list" && n.env.Result != nil {
+		if r.Method == "tools/list" && n.env.Result != nil {
 			result, _ := mcp.Lookup(n.piece.Data, "result")
 			n.piece.Data = b.tools.curate(n.piece.Data, result)
 		}
-		b.native(n.piece, r.framed)
+		b.pass(n.piece, r.Framed)
 	}
 }

@@ -116,15 +116,15 @@ func ruleFor(in state, on input, halfLine bool) *rule {
 
 // step lets an input happen to r and reports whether it changed anything.
 func (b *bridge) step(r *request, on input) bool {
-	rule := ruleFor(r.state, on, b.midLine())
+	rule := ruleFor(r.state, on, b.HalfLine())
 	if rule == nil {
 		return false
 	}
 	r.state = rule.to
 	delete(b.awaiting, r)
-	b.alarms.Cancel(r.grace)
+	b.Clock.Cancel(r.grace)
 	if rule.to == settled {
-		b.settle(r)
+		b.Settle(r)
 	}
 	if rule.act != nil {
 		rule.act(b, r)

@@ -2,8 +2,6 @@ package codex
 
 import (
 	"slices"
-
-	"mcpagents/internal/mcp/proxy"
 )
 
 // maxSuppressed bounds the answers that Codex still owes for requests that were
@@ -14,37 +12,10 @@ const maxSuppressed = 32
 // need not answer them, but must not be heard if it does.
 const maxEnded = 256
 
-// suppress drops the answer to r that may still come. Until then its id must
-// not be used again.
-func (b *bridge) suppress(r *request) {
-	if private(r.key) {
-		return // its answer never goes to the client
-	}
-	b.suppressed[r.key] = r
-	if len(b.suppressed) < maxSuppressed {
-		return
-	}
-	b.alarms.After(0, func() {
-		if len(b.suppressed) >= maxSuppressed && !b.gone && b.verdict == nil {
-			b.owesTooMuch()
-		}
-	})
-}
-
-// owesTooMuch gives up a Codex that does not answer: the whole bridge, or only
-// the child if it has served nothing.
-func (b *bridge) owesTooMuch() {
-	if b.session != nil && !b.session.Served {
-		b.fail(b.notReady())
-		return
-	}
-	b.finish(proxy.Outcome{Code: 1, Reason: "late-response suppression limit reached", Emit: true})
-}
-
 // rememberEnd notes a request whose turn has ended without an answer.
 func (b *bridge) rememberEnd(key string) {
-	delete(b.suppressed, key)
-	if private(key) || slices.Contains(b.ended, key) {
+	delete(b.Owed, key)
+	if b.Reserved(key) || slices.Contains(b.ended, key) {
 		return
 	}
 	b.ended = append(b.ended, key)
@@ -66,8 +37,8 @@ func (b *bridge) forgetEnd(key string) bool {
 // late takes the answer of a request that was settled before, and reports
 // whether it is one.
 func (b *bridge) late(key string) (*request, bool) {
-	if r := b.suppressed[key]; r != nil {
-		delete(b.suppressed, key)
+	if r := b.Owed[key]; r != nil {
+		delete(b.Owed, key)
 		b.heardLast(key)
 		return r, true
 	}
@@ -77,6 +48,6 @@ func (b *bridge) late(key string) (*request, bool) {
 // heardLast ends the record of an abandoned turn.
 func (b *bridge) heardLast(key string) {
 	if line := b.ledger.Settle(key); line != "" {
-		b.log.Info(line)
+		b.Log.Info(line)
 	}
 }

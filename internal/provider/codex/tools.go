@@ -3,7 +3,6 @@ package codex
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"time"
 
@@ -210,12 +209,4 @@ func describe(entry mcp.Span, fields []mcp.Member, t *tool) []mcp.Edit {
 		edits = append(edits, mcp.Edit{At: mcp.Span{Start: entry.End - 1, End: entry.End - 1}, With: missing})
 	}
 	return edits
-}
-
-// sameTools reports whether two tools/list results list equal tools.
-func sameTools(a, b []byte) bool {
-	var x, y struct {
-		Tools []map[string]any `json:"tools"`
-	}
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
