@@ -9,12 +9,6 @@ import (
 // client with such an id is refused.
 const privateIDs = "mcp-agents/"
 
-// call is a tools/call of a tool that we describe.
-type call struct {
-	tool      *tool
-	arguments mcp.Span // in the message
-}
-
 // Request takes a request of the client: a call of ours is checked, and answered
 // here unless it runs a turn.
 func (b *bridge) Request(base proxy.Request, m mcp.Message, env mcp.Envelope) {
@@ -22,8 +16,8 @@ func (b *bridge) Request(base proxy.Request, m mcp.Message, env mcp.Envelope) {
 	b.forgetEnd(r.Key)
 	b.Accept(r)
 	p := proxy.Pending[*request]{Message: m, Request: r}
-	if c := b.callOf(m.Raw, env); c != nil {
-		if v := c.tool.validate(m.Raw, c.arguments, b.cfg.CheckCwd); v != nil {
+	if c := b.tools.callOf(m.Raw, env); c != nil {
+		if v := c.validate(b.cfg.CheckCwd); v != nil {
 			b.Log.Warn("rejected invalid " + c.tool.name + " call; fields: " + v.fields())
 			b.Answer(r, &mcp.Response{Error: &mcp.Error{Code: mcp.CodeInvalidParams,
 				Message: "mcp-agents: invalid arguments for " + c.tool.name, Data: v}}, nil)
@@ -32,8 +26,8 @@ func (b *bridge) Request(base proxy.Request, m mcp.Message, env mcp.Envelope) {
 		if b.callLocally(r, c, m) {
 			return
 		}
-		r.turn = b.newTurn(r, c.tool.name, m.Raw, c.arguments)
-		b.tellProgress(r, m.Raw)
+		r.turn = b.newTurn(r, c)
+		b.tellProgress(r, c.token)
 		p.Translate = b.translate(c)
 	}
 	b.Forward(p)
@@ -46,8 +40,8 @@ func (b *bridge) Other(m mcp.Message, env mcp.Envelope) {
 	if env.IsResponse() && !b.answersQuestion(env.ID.Key()) {
 		return // Codex has its answer from here
 	}
-	if c := b.callOf(m.Raw, env); c != nil {
-		if v := c.tool.validate(m.Raw, c.arguments, b.cfg.CheckCwd); v != nil {
+	if c := b.tools.callOf(m.Raw, env); c != nil {
+		if v := c.validate(b.cfg.CheckCwd); v != nil {
 			b.Log.Warn("dropped invalid " + c.tool.name + " notification; fields: " + v.fields())
 			return
 		}
@@ -75,26 +69,10 @@ func (b *bridge) Cancel(r *request, m mcp.Message) {
 	}
 }
 
-// callOf returns the call in a message, nil if it calls none of our tools.
-func (b *bridge) callOf(message []byte, env mcp.Envelope) *call {
-	if env.Method != "tools/call" {
-		return nil
-	}
-	name, _ := mcp.Lookup(message, "params", "name")
-	called, ok := mcp.Text(name.Of(message))
-	t := b.tools.tool(called)
-	if !ok || t == nil {
-		return nil
-	}
-	arguments, _ := mcp.Lookup(message, "params", "arguments")
-	return &call{t, arguments}
-}
-
 // translate returns what makes a call the one that Codex gets.
 func (b *bridge) translate(c *call) func([]byte) []byte {
-	return func(message []byte) []byte {
-		t := transform{b.cfg.Goal, b.session.child.Agents}
-		message, logs := t.apply(c.tool.name, message, c.arguments)
+	return func([]byte) []byte {
+		message, logs := transform{b.cfg.Goal, b.session.child.Agents}.apply(c)
 		for _, line := range logs {
 			b.Log.Info(line)
 		}

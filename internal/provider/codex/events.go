@@ -108,9 +108,7 @@ func (b *bridge) fromAbandoned(key string, t *agent.Record, native *mcpserver.Ev
 }
 
 // tellProgress begins to tell the client about r if it gave a token for it.
-func (b *bridge) tellProgress(r *request, message []byte) {
-	at, _ := mcp.Lookup(message, "params", "_meta", "progressToken")
-	token := json.RawMessage(at.Of(message))
+func (b *bridge) tellProgress(r *request, token json.RawMessage) {
 	if !validToken(token) {
 		return
 	}

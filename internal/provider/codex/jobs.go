@@ -25,16 +25,14 @@ func (b *bridge) newJobs() *job.Table {
 
 // startJob runs a call as a job. Codex gets it as a call of ours, without a
 // progress token.
-func (b *bridge) startJob(c *call, m mcp.Message) (*job.Job, job.Answer) {
+func (b *bridge) startJob(c *call, mode mcp.Mode) (*job.Job, job.Answer) {
 	j, refused := b.jobs.Start()
 	if j == nil {
 		return nil, refused
 	}
 	b.jobCalls++
 	id := fmt.Sprintf("%sjob/%s/%d", privateIDs, b.instance, b.jobCalls)
-	native := b.tools.tool(c.tool.native)
-	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%q,"method":"tools/call","params":{"name":%q,"arguments":`, id, native.name)
-	raw := append(append(head, c.arguments.Of(m.Raw)...), `}}`...)
+	c = c.under(id, b.tools.tool(c.tool.native))
 	r := &request{job: j, Request: proxy.Request{ID: mcp.ParseID(mcp.Encode(id)), Method: "tools/call", Callback: func(answer *mcp.Response) {
 		if answer.Error != nil {
 			j.Fail(strings.TrimPrefix(answer.Error.Message, "mcp-agents: "), "")
@@ -42,33 +40,26 @@ func (b *bridge) startJob(c *call, m mcp.Message) (*job.Job, job.Answer) {
 	}}}
 	r.Key = r.ID.Key()
 	b.Accept(r)
-	arguments := mcp.Span{Start: len(head), End: len(head) + c.arguments.End - c.arguments.Start}
-	r.turn = b.newTurn(r, native.name, raw, arguments)
+	r.turn = b.newTurn(r, c)
 	j.OnCancel = func() { b.cancelJob(r) }
-	b.Forward(proxy.Pending[*request]{Message: mcp.Message{Raw: raw, Mode: m.Mode, Terminated: true}, Request: r, Translate: b.translate(&call{native, arguments})})
+	b.Forward(proxy.Pending[*request]{Message: mcp.Message{Raw: c.message, Mode: mode, Terminated: true}, Request: r, Translate: b.translate(c)})
 	return j, b.jobs.Started(j)
 }
 
 // newTurn describes the turn of a native call.
-func (b *bridge) newTurn(r *request, name string, message []byte, arguments mcp.Span) *agent.Record {
-	given := mcp.Members(message, arguments)
-	text := func(name string) string {
-		m, _ := mcp.Find(given, name)
-		s, _ := mcp.Text(m.Value.Of(message))
-		return s
-	}
+func (b *bridge) newTurn(r *request, c *call) *agent.Record {
 	now := time.Now()
-	t := &agent.Record{Tool: name, Started: now, Active: now}
+	t := &agent.Record{Tool: c.tool.name, Started: now, Active: now}
 	if r.job != nil {
 		t.Job = r.job.ID
 	} else {
 		t.Request = r.Key
 	}
-	if name == toolCodex {
-		t.Cwd, t.Sandbox = text("cwd"), text("sandbox")
+	if c.tool.name == toolCodex {
+		t.Cwd, t.Sandbox = c.text("cwd"), c.text("sandbox")
 		return t
 	}
-	t.Thread = text("threadId")
+	t.Thread = c.text("threadId")
 	if r.job != nil {
 		r.job.Thread = t.Thread
 	}

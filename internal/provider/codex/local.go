@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"encoding/json"
 	"time"
 
 	"mcpagents/internal/agent"
@@ -9,34 +8,10 @@ import (
 	"mcpagents/internal/mcp"
 )
 
-// given reads the valid arguments of a call.
-type given struct {
-	message []byte
-	members []mcp.Member
-}
-
-func (g given) raw(name string) (json.RawMessage, bool) {
-	m, ok := mcp.Find(g.members, name)
-	return m.Value.Of(g.message), ok
-}
-
-func (g given) text(name string) string {
-	raw, _ := g.raw(name)
-	s, _ := mcp.Text(raw)
-	return s
-}
-
-func (g given) number(name string) int {
-	raw, _ := g.raw(name)
-	n, _ := job.Codex.Wording.Number(raw)
-	return n
-}
-
 // callLocally answers a call of a tool that is ours, and reports whether it is
 // one. The calls that run a turn are refused here once the login is not valid.
 func (b *bridge) callLocally(r *request, c *call, m mcp.Message) bool {
-	g := given{m.Raw, mcp.Members(m.Raw, c.arguments)}
-	id := g.text("jobId")
+	id := c.text("jobId")
 	switch c.tool.name {
 	case toolCodex, toolReply, toolStart, toolReplyStart:
 		if b.loginInvalid {
@@ -44,7 +19,7 @@ func (b *bridge) callLocally(r *request, c *call, m mcp.Message) bool {
 			return true
 		}
 		if c.tool.name != c.tool.native {
-			j, answer := b.startJob(c, m)
+			j, answer := b.startJob(c, m.Mode)
 			var undo func()
 			if j != nil {
 				undo = j.Cancel
@@ -54,28 +29,28 @@ func (b *bridge) callLocally(r *request, c *call, m mcp.Message) bool {
 		}
 		return false
 	case toolStatus:
-		b.callStatus(r, id, g)
+		b.callStatus(r, id, c)
 	case toolCommentary:
-		b.Respond(r, b.jobs.Commentary(id, g.number("offset")))
+		b.Respond(r, b.jobs.Commentary(id, c.number("offset")))
 	case toolResult:
-		b.Respond(r, b.jobs.Result(id, g.number("offset")))
+		b.Respond(r, b.jobs.Result(id, c.number("offset")))
 	case toolCancel:
 		b.Respond(r, b.jobs.Cancel(id))
 	case toolPeek:
-		b.Respond(r, b.peek(agent.Filter{Cwd: g.text("cwd"), Thread: g.text("threadId"), Request: g.text("requestId")}))
+		b.Respond(r, b.peek(agent.Filter{Cwd: c.text("cwd"), Thread: c.text("threadId"), Request: c.text("requestId")}))
 	}
 	return true
 }
 
 // callStatus answers a status call, perhaps later. A cancel of the call ends
 // only the call.
-func (b *bridge) callStatus(r *request, id string, g given) {
+func (b *bridge) callStatus(r *request, id string, c *call) {
 	wait := b.jobs.DefaultWait()
-	if raw, ok := g.raw("wait_ms"); ok {
+	if raw, ok := c.raw("wait_ms"); ok {
 		wait, _ = job.Codex.Wording.WaitTime(raw)
 	}
 	r.poll = func() {} // until it is known: the answer may come at once
-	forget := b.jobs.Status(id, g.number("cursor"), wait, func(a job.Answer) {
+	forget := b.jobs.Status(id, c.number("cursor"), wait, func(a job.Answer) {
 		r.poll = nil
 		b.Respond(r, a)
 	})

@@ -22,16 +22,16 @@ type transform struct {
 	agents bool
 }
 
-// apply returns message with the arguments at that Codex's own tool takes, and
-// a line for the log for each change. Arguments must be valid. A call that asks
-// for nothing of ours comes back as the same bytes; otherwise only the
-// arguments object is written anew, from the raw text of what stays.
-func (t transform) apply(toolName string, message []byte, at mcp.Span) ([]byte, []string) {
-	given := mcp.Members(message, at)
+// apply returns the message of a valid call with the arguments that Codex's own
+// tool takes, and a line for the log for each change. A call that asks for
+// nothing of ours comes back as the same bytes; otherwise only the arguments
+// object is written anew, from the raw text of the members that stay.
+func (t transform) apply(c *call) ([]byte, []string) {
+	toolName, message := c.tool.name, c.message
 	var out arguments
 	var logs []string
-	goal, origin := t.goalOf(message, given)
-	for _, m := range given {
+	goal, origin := t.goalOf(c)
+	for _, m := range c.members {
 		raw := m.All.Of(message)
 		switch m.Name {
 		case "model_reasoning_effort", "allow_subagents", "goal":
@@ -46,7 +46,7 @@ func (t transform) apply(toolName string, message []byte, at mcp.Span) ([]byte, 
 		out.raw = append(out.raw, raw)
 	}
 	if toolName == toolCodex {
-		logs = t.configure(&out, message, given)
+		logs = t.configure(&out, c)
 		if goal != "" {
 			out.add("developer-instructions", mcp.Encode(goalLead+"\n"+goal))
 			logs = append(logs, "injected "+origin+" goal into developer-instructions")
@@ -54,34 +54,32 @@ func (t transform) apply(toolName string, message []byte, at mcp.Span) ([]byte, 
 	} else if goal != "" {
 		logs = append(logs, "injected "+origin+" goal into codex-reply prompt")
 	}
-	if _, stripped := mcp.Find(given, "goal"); stripped && goal == "" {
+	if _, stripped := c.raw("goal"); stripped && goal == "" {
 		logs = append(logs, "stripped per-call goal arg")
 	}
 	if !out.changed {
 		return message, nil
 	}
-	return mcp.Splice(message, mcp.Edit{At: at, With: out.object()}), logs
+	return mcp.Splice(message, mcp.Edit{At: c.at, With: out.object()}), logs
 }
 
 // goalOf returns the goal that counts, trimmed, and whose it is. A key in the
 // call decides, even with a blank value.
-func (t transform) goalOf(message []byte, given []mcp.Member) (goal, origin string) {
-	if m, ok := mcp.Find(given, "goal"); ok {
-		s, _ := mcp.Text(m.Value.Of(message))
-		return trim(s), "per-call"
+func (t transform) goalOf(c *call) (goal, origin string) {
+	if _, ok := c.raw("goal"); ok {
+		return trim(c.text("goal")), "per-call"
 	}
 	return trim(t.goal), "server"
 }
 
 // configure adds the config overrides that the call asks for.
-func (t transform) configure(out *arguments, message []byte, given []mcp.Member) (logs []string) {
+func (t transform) configure(out *arguments, c *call) (logs []string) {
 	var config arguments
-	if m, ok := mcp.Find(given, "model_reasoning_effort"); ok {
-		config.add(m.Name, m.Value.Of(message))
-		effort, _ := mcp.Text(m.Value.Of(message))
-		logs = append(logs, "applied per-session reasoning effort "+effort)
+	if effort, ok := c.raw("model_reasoning_effort"); ok {
+		config.add("model_reasoning_effort", effort)
+		logs = append(logs, "applied per-session reasoning effort "+c.text("model_reasoning_effort"))
 	}
-	if m, ok := mcp.Find(given, "allow_subagents"); ok && string(m.Value.Of(message)) == "true" {
+	if allow, _ := c.raw("allow_subagents"); string(allow) == "true" {
 		config.add("features.multi_agent", []byte("true"))
 		overrides := "features.multi_agent=true"
 		if t.agents {

@@ -20,7 +20,7 @@ func TestTransform(t *testing.T) {
 			message := fmt.Appendf(nil, scenario.RewriteFrame, 9007199254740993, tt.In, tt.Tool)
 			at, ok := mcp.Lookup(message, "params", "arguments")
 			require.True(t, ok)
-			got, _ := transform{goal: tt.Goal, agents: !tt.Old}.apply(tt.Tool, message, at)
+			got, _ := transform{goal: tt.Goal, agents: !tt.Old}.apply(newCall(&tool{name: tt.Tool}, message, at))
 			assert.Equal(t, fmt.Sprintf(scenario.RewriteFrame, 9007199254740993, tt.Want, tt.Tool), string(got))
 		})
 	}
@@ -42,7 +42,7 @@ func TestTransformLogs(t *testing.T) {
 		{"codex", `{"goal":" "}`, transform{}, []string{"stripped per-call goal arg"}},
 	}
 	for _, tt := range tests {
-		_, logs := tt.server.apply(tt.tool, []byte(tt.in), mcp.Span{Start: 0, End: len(tt.in)})
+		_, logs := tt.server.apply(newCall(&tool{name: tt.tool}, []byte(tt.in), mcp.Span{Start: 0, End: len(tt.in)}))
 		assert.Equal(t, tt.want, logs)
 		assert.NotContains(t, fmt.Sprint(logs), scenario.Secret)
 	}
@@ -59,11 +59,12 @@ func FuzzArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message, goal string) {
 		at, ok := mcp.Lookup([]byte(message), "params", "arguments")
 		for _, tool := range newCatalog(DefaultModels) {
-			v := tool.validate([]byte(message), at, func(string) string { return "" })
+			c := newCall(tool, []byte(message), at)
+			v := c.validate(func(string) string { return "" })
 			if !ok || v != nil || !json.Valid([]byte(message)) || tool.native != tool.name {
 				continue
 			}
-			out, _ := transform{goal: goal, agents: true}.apply(tool.name, []byte(message), at)
+			out, _ := transform{goal: goal, agents: true}.apply(c)
 			require.True(t, json.Valid(out), "%s", out)
 			require.Equal(t, message[:at.Start], string(out[:at.Start]))
 			tail := message[at.End:]

@@ -52,30 +52,30 @@ func cut(s string, n int) string {
 var checkOrder = []string{"prompt", "cwd", "sandbox", "model", "model_reasoning_effort", "allow_subagents", "goal",
 	"threadId", "jobId", "cursor", "wait_ms", "offset", "requestId"}
 
-// validate returns why the arguments at within message are no call of t, or
-// nil. checkCwd returns the problem of a working directory, empty if it has none.
-func (t *tool) validate(message []byte, at mcp.Span, checkCwd func(string) string) *invalid {
+// validate returns the faults of a call, nil if it has none. checkCwd returns
+// the problem of a working directory, empty if it has none.
+func (c *call) validate(checkCwd func(string) string) *invalid {
+	t := c.tool
 	v := &invalid{t.name, t.names(false), t.names(true), nil}
-	if raw := bytes.TrimLeft(at.Of(message), " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
+	if raw := bytes.TrimLeft(c.at.Of(c.message), " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
 		v.Issues = []issue{{"arguments", "must be an object"}}
 		return v
 	}
-	given := mcp.Members(message, at)
 	for _, name := range v.RequiredArguments {
-		if _, ok := mcp.Find(given, name); !ok {
+		if _, ok := c.raw(name); !ok {
 			v.Issues = append(v.Issues, issue{name, "is required"})
 		}
 	}
-	for _, name := range t.unsupported(given) {
+	for _, name := range t.unsupported(c.members) {
 		v.Issues = append(v.Issues, issue{name, "is not supported"})
 	}
 	for _, name := range checkOrder {
 		a := t.argument(name)
-		m, ok := mcp.Find(given, name)
+		raw, ok := c.raw(name)
 		if a == nil || !ok {
 			continue
 		}
-		if problem := a.check(m.Value.Of(message), checkCwd); problem != "" {
+		if problem := a.check(raw, checkCwd); problem != "" {
 			v.Issues = append(v.Issues, issue{name, problem})
 		}
 	}

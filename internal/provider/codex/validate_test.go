@@ -22,7 +22,7 @@ func validateText(t *testing.T, toolName, arguments string) *invalid {
 		message = []byte(`{"params":{}}`)
 	}
 	at, _ := mcp.Lookup(message, "params", "arguments")
-	return tool.validate(message, at, scenario.CheckCwd)
+	return newCall(tool, message, at).validate(scenario.CheckCwd)
 }
 
 func TestValidate(t *testing.T) {
