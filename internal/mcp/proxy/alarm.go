@@ -1,5 +1,3 @@
-// Package proxy keeps the deadlines of an event loop: one timer for all of them,
-// and no goroutine that could ring after a deadline was taken back.
 package proxy
 
 import (
@@ -7,7 +5,8 @@ import (
 	"time"
 )
 
-// Clock holds the deadlines. It belongs to one goroutine, which waits for the
+// Clock holds the deadlines of an event loop with one timer, so that no deadline
+// rings after it was cancelled. It belongs to one goroutine, which waits for the
 // channel of Next and then calls Ring.
 type Clock struct {
 	heap  alarms
@@ -21,8 +20,8 @@ type Alarm struct {
 	index int // in the heap, -1 if it is not there
 }
 
-// New returns a Clock without deadlines.
-func New() *Clock {
+// NewClock returns a Clock without deadlines.
+func NewClock() *Clock {
 	a := &Clock{timer: time.NewTimer(0)}
 	a.timer.Stop()
 	return a

@@ -10,7 +10,7 @@ import (
 
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := New()
+		a := NewClock()
 		assert.Nil(t, a.Next(), "nothing to wait for")
 		var rung []string
 		add := func(name string, d time.Duration) *Alarm { return a.After(d, func() { rung = append(rung, name) }) }

@@ -7,9 +7,9 @@ import (
 	"mcpagents/internal/mcp/stdio"
 )
 
-// Client is what a bridge hears of its client. One that hangs, or whose wrapper
-// holds the pipes open, vanishes without an end of its messages: Died finds that
-// out where a watchdog is asked for.
+// Client reads the client of a session. A client that hangs, or whose wrapper
+// holds the pipes open, vanishes without an end of its messages: Died reports
+// that, where a watchdog is configured.
 type Client struct {
 	Messages <-chan ClientEvent
 	Died     <-chan struct{} // closed when the client's process has ended
@@ -20,9 +20,9 @@ type Client struct {
 	watching chan struct{} // closed when nothing watches any more
 }
 
-// Attend begins to read the client's messages, each of at most maxMessage bytes
+// NewClient begins to read the client's messages, each of at most maxMessage bytes
 // (0 means stdio's default), and to watch its process.
-func Attend(in io.Reader, maxMessage int, dog stdio.Watchdog) *Client {
+func NewClient(in io.Reader, maxMessage int, dog stdio.Watchdog) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	messages, died := make(chan ClientEvent), make(chan struct{})
 	c := &Client{Messages: messages, Died: died, in: in, stop: stop, read: make(chan struct{}), watching: make(chan struct{})}
@@ -39,9 +39,9 @@ func Attend(in io.Reader, maxMessage int, dog stdio.Watchdog) *Client {
 	return c
 }
 
-// Leave ends both. It closes the input, if that is an io.Closer, and gives a read
+// Close ends both. It closes the input, if that is an io.Closer, and gives a read
 // that nothing interrupts only a moment.
-func (c *Client) Leave() {
+func (c *Client) Close() {
 	c.stop()
 	<-c.watching
 	Abandon(c.read, c.in)

@@ -1,8 +1,3 @@
-// Package proxy is the skeleton of a bridge between an MCP client and a
-// command that speaks MCP itself: what is heard of the client, one run of the
-// command with its input, its frames, its stderr and how it ended, the messages
-// that a bridge writes itself, and how it ends. What a bridge does with a frame
-// is its own, and so is the event loop that everything here belongs to.
 package proxy
 
 import (

@@ -164,7 +164,7 @@ type Session[R Entry] struct {
 func NewSession[R Entry](cfg Config, policy Policy[R]) *Session[R] {
 	cfg.fill()
 	return &Session[R]{
-		Clock: New(), Log: cfg.Log, cfg: cfg, policy: policy, work: make(chan func()),
+		Clock: NewClock(), Log: cfg.Log, cfg: cfg, policy: policy, work: make(chan func()),
 		requests: requests[R]{Open: map[string]R{}, Owed: map[string]R{}}, link: link{stopLaunch: func() {}},
 	}
 }
@@ -176,7 +176,7 @@ func (s *Session[R]) Run(ctx context.Context, in io.Reader, out io.Writer) Outco
 	s.running = ctx
 	s.asking, s.stopAsks = context.WithCancel(context.WithoutCancel(ctx))
 	defer s.stopAsks()
-	s.client = Attend(in, s.cfg.MaxMessage, s.cfg.Watchdog)
+	s.client = NewClient(in, s.cfg.MaxMessage, s.cfg.Watchdog)
 	s.Out = NewOutput(out)
 	s.restartIdle()
 	s.launch()
@@ -185,7 +185,7 @@ func (s *Session[R]) Run(ctx context.Context, in io.Reader, out io.Writer) Outco
 	s.loop()
 	s.shutdown()
 
-	s.client.Leave()
+	s.client.Close()
 	Abandon(s.Out.Close(), nil)
 	return *s.Outcome
 }

@@ -1,12 +1,3 @@
-// Package proxy moves native frames between an MCP client and a child server
-// that speaks MCP itself: byte for byte, in both directions, with frames of our
-// own only where one message has ended and the next has not begun.
-//
-// Nothing here interprets a message. A Splitter cuts the child's output into
-// lines that a bridge may look at, an Output queues what goes to the client and
-// an Input what goes to the child. All three belong to the one goroutine that
-// runs the bridge's event loop; the goroutines below them only read or write,
-// so that the loop never waits for either end.
 package proxy
 
 import (
