@@ -165,3 +165,9 @@ func (b *bench) loop(call func()) {
 	}
 	synctest.Wait()
 }
+
+// pass lets time pass on the bubble's clock, and what is due then happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

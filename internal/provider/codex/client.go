@@ -53,7 +53,7 @@ func (b *bridge) Other(m mcp.Message, env mcp.Envelope) {
 	b.Forward(p)
 }
 
-// Cancel takes a cancel of an open request. Codex hears of it if that is news.
+// Cancel takes a cancel of an open request. It goes to Codex unless Codex knows already.
 func (b *bridge) Cancel(r *request, m mcp.Message) {
 	if r.poll != nil {
 		r.poll()
